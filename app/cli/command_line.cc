@@ -1,0 +1,367 @@
+#include "app/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "app/cli/command_examples.h"
+#include "app/config/closest_name.h"
+#include "app/config/setting_table.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
+
+// Shows of an option its name and the kind of its value, and leaves the rules to the words.
+class ShortFormatter : public CLI::Formatter {
+ public:
+  ShortFormatter() {
+    label("SUBCOMMAND", "COMMAND");
+    label("Positionals", "Arguments");
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (!option->nonpositional()) return "";
+    std::string type = option->get_type_name();
+    type.erase(std::min(type.find(':'), type.size()));
+    return type.empty() ? "" : " " + type;
+  }
+};
+
+// Builds the parser; what is parsed goes into `line`. The options of a command are kept in an
+// object that its callbacks share.
+class Grammar {
+ public:
+  explicit Grammar(CommandLine& line)
+      : line_(line), root_("Pools of work and their workers.", "muster") {
+    root_.formatter(std::make_shared<ShortFormatter>());
+    root_.set_help_flag("-h,--help", "show this help");
+    root_.set_version_flag("--version", "muster " MUSTER_VERSION, "show the version");
+    root_.footer(kRootFooter);
+    root_.require_subcommand(1);
+    root_.add_option("--url", line_.url, "service to talk to; also MUSTER_URL")->type_name("URL");
+    root_.add_option("--token", line_.token, "access token; better in MUSTER_TOKEN")
+        ->type_name("TOKEN");
+    root_.add_option("-o,--output", output_, "table for people, json for scripts")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"table", "json"}));
+    root_.add_flag("--no-color", line_.no_color, "no colours; also NO_COLOR");
+    addServe();
+    addMigrate();
+    addPush();
+    addJobs();
+    addPools();
+    addWorkers();
+    addEvents();
+    addSmallOnes();
+  }
+
+  CLI::App& root() { return root_; }
+  bool wantsJson() const { return output_ == "json"; }
+
+ private:
+  CLI::App* add(CLI::App& parent, const char* name, const char* help,
+                const char* footer = nullptr) {
+    CLI::App* app = parent.add_subcommand(name, help);
+    app->fallthrough()->group("Commands");
+    if (footer != nullptr) app->footer(footer);
+    return app;
+  }
+
+  // A command that is complete with `app`; its options are bound to the object that comes back.
+  template <class Options>
+  std::shared_ptr<Options> command(CLI::App* app) {
+    auto options = std::make_shared<Options>();
+    app->callback([this, options] { line_.command = *options; });
+    return options;
+  }
+
+  CLI::App* addGroup(const char* name, const char* help, const char* footer) {
+    CLI::App* app = add(root_, name, help, footer);
+    app->require_subcommand(1);
+    return app;
+  }
+
+  static void addLimit(CLI::App* app, std::size_t& limit) {
+    app->add_option("-n,--limit", limit, "most lines to show")
+        ->check(CLI::Range(1, 1'000'000))
+        ->type_name("N");
+  }
+
+  static void addConfig(CLI::App* app, const std::shared_ptr<Overrides>& overrides) {
+    app->add_option("--config", overrides->config_file,
+                    "settings; muster.yml in this folder when it is there")
+        ->type_name("FILE");
+  }
+
+  static void addSetting(CLI::App* app, const SettingRow& row,
+                         std::map<std::string, std::string>& values, const char* group) {
+    const std::string standard = row.show(Settings{});
+    CLI::Option* option = app->add_option_function<std::string>(
+        row.flag(),
+        [&values, name = std::string(row.name)](const std::string& text) { values[name] = text; },
+        fmt::format("{}{}", row.help, standard.empty() ? "" : " (" + standard + ")"));
+    option->type_name(row.is_switch ? "[on|off]" : "VALUE")->group(group);
+    if (row.is_switch) option->expected(0, 1)->default_str("on");
+  }
+
+  void addServe() {
+    CLI::App* app = add(root_, "serve", "start the service", kServeFooter);
+    auto options = command<ServeCommand>(app);
+    addConfig(app, std::shared_ptr<Overrides>(options, &options->overrides));
+    constexpr std::size_t kFirstOnes = 4;
+    std::size_t count = 0;
+    for (const auto& row : settingTable()) {
+      addSetting(app, row, options->overrides.values,
+                 count++ < kFirstOnes ? "Options" : "Settings");
+    }
+  }
+
+  void addMigrate() {
+    CLI::App* app =
+        add(root_, "migrate", "bring the store to this version's layout", kMigrateFooter);
+    auto options = command<MigrateCommand>(app);
+    addConfig(app, std::shared_ptr<Overrides>(options, &options->overrides));
+    addSetting(app, *findSetting("store"), options->overrides.values, "Options");
+    app->add_flag("--dry-run", options->dry_run, "only say what would be done");
+  }
+
+  void addPush() {
+    CLI::App* app = add(root_, "push", "push jobs into a pool", kPushFooter);
+    auto options = command<PushCommand>(app);
+    app->add_option("POOL", options->pool, "name of the pool")->required();
+    auto* data = app->add_option("--data", options->data, "the job's data")->type_name("JSON");
+    app->add_option("--file", options->file, "read the data from a file; - is stdin, as without")
+        ->type_name("FILE")
+        ->excludes(data);
+    auto* lines = app->add_flag("--lines", options->lines, "one job per line, sent 1000 at a time")
+                      ->excludes(data);
+    app->add_option("--priority", options->priority, "higher first (0)")->type_name("N");
+    app->add_option("--delay", options->delay_seconds, "not before that many seconds have passed")
+        ->type_name("SECONDS");
+    app->add_option("--max-retries", options->max_retries, "tries in all")->type_name("N");
+    app->add_option("--tenant", options->tenant, "whom the job belongs to")->type_name("NAME");
+    app->add_option("--unique-key", options->unique_key, "at most one live job with this key")
+        ->type_name("KEY");
+    app->add_option("--wait", options->wait_seconds, "wait for the result")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0, 86400))
+        ->excludes(lines);
+  }
+
+  template <class Options>
+  void addJobChange(CLI::App& parent, const char* name, const char* help, Options change) {
+    CLI::App* app = add(parent, name, help, kJobsFooter);
+    auto options = command<JobChangeCommand>(app);
+    options->change = change;
+    app->add_option("ID", options->ids, "ids of jobs")->required();
+  }
+
+  void addJobs() {
+    CLI::App* jobs = addGroup("jobs", "look at jobs and change them", kJobsFooter);
+    {
+      CLI::App* app = add(*jobs, "list", "jobs of a pool", kJobsFooter);
+      auto options = command<JobListCommand>(app);
+      app->add_option("POOL", options->pool, "name of the pool")->required();
+      app->add_option("--status", options->status, "pending, claimed, done, poisoned or cancelled")
+          ->type_name("STATUS")
+          ->check(CLI::IsMember({"pending", "claimed", "done", "poisoned", "cancelled"}));
+      app->add_option("--tenant", options->tenant, "only jobs of this tenant")->type_name("NAME");
+      addLimit(app, options->limit);
+    }
+    {
+      CLI::App* app = add(*jobs, "show", "everything about a job", kJobsFooter);
+      auto options = command<JobShowCommand>(app);
+      app->add_option("ID", options->id, "id of the job")->required();
+    }
+    {
+      CLI::App* app = add(*jobs, "attempts", "how each try of a job went", kJobsFooter);
+      auto options = command<JobAttemptsCommand>(app);
+      app->add_option("ID", options->id, "id of the job")->required();
+    }
+    addJobChange(*jobs, "cancel", "cancel jobs", JobChangeCommand::Change::kCancel);
+    addJobChange(*jobs, "retry", "make poisoned or cancelled jobs pending again",
+                 JobChangeCommand::Change::kRetry);
+    addJobChange(*jobs, "rm", "remove jobs", JobChangeCommand::Change::kRemove);
+  }
+
+  template <class Options>
+  std::shared_ptr<Options> addPoolCommand(CLI::App& parent, const char* name, const char* help) {
+    CLI::App* app = add(parent, name, help, kPoolsFooter);
+    auto options = command<Options>(app);
+    app->add_option("POOL", options->pool, "name of the pool")->required();
+    return options;
+  }
+
+  void addPools() {
+    CLI::App* pools = addGroup("pools", "look at pools and change them", kPoolsFooter);
+    CLI::App* all = add(*pools, "list", "all pools", kPoolsFooter);
+    addLimit(all, command<PoolListCommand>(all)->limit);
+    addPoolCommand<PoolShowCommand>(*pools, "show", "settings of a pool");
+    addPoolCommand<PoolStatsCommand>(*pools, "stats", "numbers of a pool");
+    auto set =
+        addPoolCommand<PoolSetCommand>(*pools, "set", "change settings of a pool, or create it");
+    pools->get_subcommand("set")
+        ->add_option("SETTING", set->assignments, "settings to change, like max_workers=4")
+        ->required();
+    using Change = PoolChangeCommand::Change;
+    addPoolCommand<PoolChangeCommand>(*pools, "pause", "give out no jobs of a pool")->change =
+        Change::kPause;
+    addPoolCommand<PoolChangeCommand>(*pools, "resume", "give out jobs again")->change =
+        Change::kResume;
+    auto remove = addPoolCommand<PoolChangeCommand>(*pools, "rm", "remove a pool");
+    remove->change = Change::kRemove;
+    pools->get_subcommand("rm")->add_flag("--force", remove->force, "together with its jobs");
+  }
+
+  void addWorkers() {
+    CLI::App* workers = addGroup("workers", "look at workers", kWorkersFooter);
+    CLI::App* all = add(*workers, "list", "workers and what they do", kWorkersFooter);
+    auto options = command<WorkerListCommand>(all);
+    all->add_option("--pool", options->pool, "only workers of this pool")->type_name("POOL");
+    all->add_option("--status", options->statuses,
+                    "active, starting, terminating, terminated or lost")
+        ->type_name("STATUS")
+        ->delimiter(',');
+    all->add_option("--capability", options->capability, "only workers that have it")
+        ->type_name("NAME");
+    addLimit(all, options->limit);
+    CLI::App* one = add(*workers, "show", "everything about a worker", kWorkersFooter);
+    one->add_option("ID", command<WorkerShowCommand>(one)->id, "id of the worker")->required();
+  }
+
+  void addEvents() {
+    CLI::App* app = add(root_, "events", "what happened, and what happens", kEventsFooter);
+    auto options = command<EventsCommand>(app);
+    app->add_flag("-f,--follow", options->follow, "wait for new events and show them");
+    app->add_option("--types", options->types, "only these types, separated by commas")
+        ->type_name("TYPES");
+    app->add_option("--pool", options->pool, "only events of this pool")->type_name("POOL");
+    app->add_option("--job", options->job, "only events of this job")->type_name("ID");
+    app->add_option("--worker", options->worker, "only events of this worker")->type_name("ID");
+    app->add_option("--after", options->after, "only events with a greater seq")->type_name("SEQ");
+    addLimit(app, options->limit);
+  }
+
+  void addSmallOnes() {
+    command<HealthCommand>(
+        add(root_, "health", "is the service ready? exit 0 or 1", kHealthFooter));
+    command<VersionCommand>(add(root_, "version", "version of this program", kVersionFooter));
+    CLI::App* app = add(root_, "token", "make an access token", kTokenFooter);
+    auto options = command<TokenCommand>(app);
+    app->add_option("--name", options->name, "name to know it by")->type_name("NAME");
+    app->add_option("--scopes", options->scopes, "read, produce, work, admin")
+        ->type_name("SCOPES")
+        ->delimiter(',');
+  }
+
+  CommandLine& line_;
+  CLI::App root_;
+  std::string output_ = "table";
+};
+
+// The innermost command that was named.
+const CLI::App* namedCommand(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+std::string fullName(const CLI::App* app) {
+  std::string name = app->get_name();
+  for (const CLI::App* above = app->get_parent(); above != nullptr; above = above->get_parent()) {
+    name = above->get_name() + " " + name;
+  }
+  return name;
+}
+
+std::vector<std::string> namesIn(const CLI::App* app, bool flags) {
+  std::vector<std::string> names;
+  if (!flags) {
+    for (const CLI::App* sub : app->get_subcommands({})) names.push_back(sub->get_name());
+    return names;
+  }
+  for (; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::string helpOf(const CLI::App* app) {
+  const CLI::App* parent = app->get_parent();
+  if (parent == nullptr) return app->help();
+  const bool talks = app->get_name() != "serve" && app->get_name() != "migrate";
+  return app->help(fullName(parent)) +
+         (talks ? "\nAlso --url, --token, -o json and --no-color: see `muster --help`.\n" : "");
+}
+
+NothingToRun usageError(const CLI::App& root, const CLI::ParseError& error) {
+  const CLI::App* app = namedCommand(root);
+  std::string what = error.what();
+  const auto extras = root.remaining(true);
+  const bool needs_command = app->get_require_subcommand_min() > 0;
+  if (!extras.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
+    const std::string& extra = extras.front();
+    const bool is_flag = extra.starts_with("-");
+    what = fmt::format("{} \"{}\"{}",
+                       is_flag         ? "unknown option"
+                       : needs_command ? "unknown command"
+                                       : "unexpected argument",
+                       extra, suggestion(extra, namesIn(app, is_flag)));
+  } else if (needs_command && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return {kExitUsage, helpOf(app)};
+  }
+  const std::string name = fullName(app);
+  return {kExitUsage, fmt::format("{}: {}\n  `{} --help` shows how\n", name, what, name)};
+}
+
+std::string environmentOr(const Environment& env, const std::string& name, std::string otherwise) {
+  const auto found = env.find(name);
+  return found == env.end() || found->second.empty() ? otherwise : found->second;
+}
+
+// A token read from a file often ends in a newline.
+std::string trimmed(std::string text) {
+  const auto last = text.find_last_not_of(" \t\r\n");
+  text.erase(last == std::string::npos ? 0 : last + 1);
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  return text;
+}
+
+}  // namespace
+
+tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string> args,
+                                                         const Environment& env) {
+  CommandLine line;
+  line.url = environmentOr(env, "MUSTER_URL", kDefaultUrl);
+  line.token = environmentOr(env, "MUSTER_TOKEN", "");
+  line.no_color = !environmentOr(env, "NO_COLOR", "").empty();
+  Grammar grammar(line);
+  CLI::App& root = grammar.root();
+  if (args.empty()) return tl::unexpected(NothingToRun{kExitUsage, root.help()});
+  if (args.front() == "help") {
+    args.erase(args.begin());
+    args.push_back("--help");
+  }
+  try {
+    std::reverse(args.begin(), args.end());  // the parser takes them from the back
+    root.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return tl::unexpected(NothingToRun{kExitOk, helpOf(namedCommand(root))});
+  } catch (const CLI::CallForVersion& version) {
+    return tl::unexpected(NothingToRun{kExitOk, std::string(version.what()) + "\n"});
+  } catch (const CLI::ParseError& error) {
+    return tl::unexpected(usageError(root, error));
+  }
+  line.json = grammar.wantsJson();
+  line.token = trimmed(line.token);
+  return line;
+}
+
+}  // namespace muster

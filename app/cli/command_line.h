@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+#include "app/cli/commands.h"
+
+namespace muster {
+
+using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand,
+                             PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
+                             JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
+                             PoolSetCommand, PoolChangeCommand, WorkerListCommand,
+                             WorkerShowCommand, EventsCommand, HealthCommand>;
+
+struct CommandLine {
+  std::string url;
+  std::string token;
+  bool json = false;
+  bool no_color = false;
+  Command command;
+};
+
+// Nothing to run: help was asked for (exit code 0, text for stdout), or the arguments make no
+// sense (exit code 2, text for stderr).
+struct NothingToRun {
+  int exit_code = 0;
+  std::string text;
+};
+
+// `args` without the program's name.
+tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string> args,
+                                                         const Environment& env);
+
+}  // namespace muster

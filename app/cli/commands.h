@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/api_client.h"
+#include "app/config/settings.h"
+
+namespace muster {
+
+// What a command's exit says to the shell.
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;  // the service said no, or the job failed
+constexpr int kExitUsage = 2;
+constexpr int kExitUnreachable = 3;
+
+// Where a command reads and writes: data to `out`, messages to `err`.
+struct Terminal {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool json = false;  // for scripts: the service's JSON in place of tables
+  bool color = false;
+  std::size_t width = 0;  // of a screen; 0 when `out` is none
+};
+
+struct ServeCommand {
+  Overrides overrides;
+};
+
+struct MigrateCommand {
+  Overrides overrides;
+  bool dry_run = false;
+};
+
+struct PushCommand {
+  std::string pool;
+  std::optional<std::string> data;
+  std::optional<std::string> file;  // neither: standard input
+  bool lines = false;               // one job per line, in batches
+  std::optional<int> priority;
+  std::optional<double> delay_seconds;
+  std::optional<int> max_retries;
+  std::string tenant;
+  std::string unique_key;
+  std::optional<int> wait_seconds;
+};
+
+struct JobListCommand {
+  std::string pool;
+  std::string status;
+  std::string tenant;
+  std::size_t limit = 50;
+};
+
+struct JobShowCommand {
+  std::string id;
+};
+
+struct JobAttemptsCommand {
+  std::string id;
+};
+
+struct JobChangeCommand {
+  enum class Change { kCancel, kRetry, kRemove };
+  Change change = Change::kCancel;
+  std::vector<std::string> ids;
+};
+
+struct PoolListCommand {
+  std::size_t limit = 50;
+};
+
+struct PoolShowCommand {
+  std::string pool;
+};
+
+struct PoolStatsCommand {
+  std::string pool;
+};
+
+struct PoolSetCommand {
+  std::string pool;
+  std::vector<std::string> assignments;
+};
+
+struct PoolChangeCommand {
+  enum class Change { kPause, kResume, kRemove };
+  Change change = Change::kPause;
+  std::string pool;
+  bool force = false;
+};
+
+struct WorkerListCommand {
+  std::string pool;
+  std::vector<std::string> statuses;
+  std::string capability;
+  std::size_t limit = 50;
+};
+
+struct WorkerShowCommand {
+  std::string id;
+};
+
+struct EventsCommand {
+  bool follow = false;
+  std::string types;
+  std::string pool;
+  std::string job;
+  std::string worker;
+  std::optional<std::int64_t> after;
+  std::size_t limit = 50;
+};
+
+struct HealthCommand {};
+struct VersionCommand {};
+
+struct TokenCommand {
+  std::string name = "client";
+  std::vector<std::string> scopes = {"read", "produce", "work"};
+};
+
+// Each answers the exit code.
+int run(const ServeCommand& command, const Environment& env, Terminal& terminal);
+int run(const MigrateCommand& command, const Environment& env, Terminal& terminal);
+int run(const VersionCommand& command, Terminal& terminal);
+int run(const TokenCommand& command, Terminal& terminal);
+
+int run(const PushCommand& command, ApiClient& api, Terminal& terminal);
+int run(const JobListCommand& command, ApiClient& api, Terminal& terminal);
+int run(const JobShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const JobAttemptsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const JobChangeCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolListCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolStatsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerListCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
+
+}  // namespace muster

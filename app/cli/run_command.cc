@@ -1,0 +1,50 @@
+#include "app/cli/run_command.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <variant>
+
+#include "app/cli/command_line.h"
+
+namespace muster {
+namespace {
+
+std::size_t screenWidth() {
+  winsize size{};
+  const bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known ? size.ws_col : 0;
+}
+
+bool mayColor(const CommandLine& line, const Environment& env) {
+  const auto term = env.find("TERM");
+  const bool is_dumb = term != env.end() && term->second == "dumb";
+  return !line.no_color && !is_dumb && isatty(STDOUT_FILENO);
+}
+
+}  // namespace
+
+int runMuster(const std::vector<std::string>& args, const Environment& env) {
+  const auto line = parseCommandLine(args, env);
+  if (!line) {
+    (line.error().exit_code == kExitOk ? std::cout : std::cerr) << line.error().text;
+    return line.error().exit_code;
+  }
+  Terminal terminal{std::cin,     std::cout, std::cerr, line->json, mayColor(*line, env),
+                    screenWidth()};
+  return std::visit(
+      [&line, &env, &terminal](const auto& command) {
+        if constexpr (requires { run(command, terminal); }) {
+          return run(command, terminal);
+        } else if constexpr (requires { run(command, env, terminal); }) {
+          return run(command, env, terminal);
+        } else {
+          ApiClient api(line->url, line->token);
+          return run(command, api, terminal);
+        }
+      },
+      line->command);
+}
+
+}  // namespace muster

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/pool.h"
+#include "models/result.h"
+#include "models/store/storage.h"
+#include "models/time.h"
+
+namespace muster {
+
+enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
+enum class Scope { kRead, kProduce, kWork, kAdmin };
+
+std::string_view scopeName(Scope scope);
+std::optional<Scope> parseScope(std::string_view name);
+
+struct ListenAddress {
+  std::string host = "127.0.0.1";  // an IPv6 address stands here without its brackets
+  std::uint16_t port = 8080;       // 0 picks a free one
+
+  // True for localhost, 127.0.0.0/8 and ::1: nobody on another machine can connect.
+  bool isLoopback() const;
+};
+
+struct AccessToken {
+  std::string name;
+  std::string sha256;  // of the token, in lower-case hex; the token itself is never kept
+  std::vector<Scope> scopes;
+};
+
+// A configured way to run a worker's jobs. The API can name it, never define it.
+struct WorkerTemplate {
+  enum class Kind {
+    kRun,      // a command per job, run by `muster worker`
+    kWorker,   // a whole worker program that speaks the protocol
+    kBuiltin,  // a worker inside muster; `command` holds its name
+  };
+  Kind kind = Kind::kBuiltin;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> env;
+  std::string cwd;
+};
+
+// Everything the service can be told at its start. Names and units of the keys are in
+// setting_table.cc; lists with structure (tokens, templates, pools) come from the file only.
+struct Settings {
+  ListenAddress listen;
+  std::string store = "sqlite:data/muster.db";
+  Durability durability = Durability::kFull;
+  std::vector<AccessToken> tokens;
+  bool insecure = false;
+  std::vector<std::string> allowed_hosts;
+  std::vector<std::string> allowed_origins;
+  std::int64_t max_body_bytes = 8 * 1024 * 1024;
+  int threads = 0;  // 0 = one per core
+  LogLevel log_level = LogLevel::kInfo;
+  Seconds shutdown_timeout{10};
+
+  bool ticker = true;
+  std::chrono::hours retention{24};
+  bool auto_create_pools = true;
+  bool strict_workers = false;
+  Seconds heartbeat_interval{30};
+  std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval
+  Seconds lease{60};
+
+  int max_retries = 3;
+  Millis retry_base{400};
+  double retry_jitter = 0.2;
+  Millis retry_cap{60000};
+
+  int per_tenant_max_concurrency = 3;
+  double global_qps_limit = 0;
+  double tenant_qps_limit = 0;
+  std::string current_region = "default";
+
+  int max_workers = 10;
+  int adaptive_min_workers = 1;
+  int adaptive_max_workers = 12;
+  Millis target_p95_latency{2000};
+  int target_queue_depth = 50;
+  int scale_up_step = 2;
+  int scale_down_step = 1;
+  Millis scale_decision_interval{1500};
+
+  std::string worker_mode = "once";  // or loop
+  int worker_max_jobs = 0;           // 0 = no limit
+  Seconds worker_start_timeout{30};
+  Seconds worker_shutdown_timeout{30};
+  Seconds worker_idle_timeout{30};
+
+  std::map<std::string, WorkerTemplate> templates = {
+      {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};
+  std::map<std::string, PoolSettings> pools;  // only what the file sets of each
+
+  // What is probably not meant but does not stop the service; for the log.
+  std::vector<std::string> warnings;
+};
+
+// What the command line says: the file, and settings by their name in setting_table.cc.
+struct Overrides {
+  std::optional<std::string> config_file;  // absent = muster.yml in the working directory, if there
+  std::map<std::string, std::string> values;
+};
+
+// The settings of a pool that sets nothing itself.
+PoolSettings poolDefaults(const Settings& settings);
+
+using Environment = std::map<std::string, std::string>;
+
+// Flag before environment before file before default. On failure the error's fields hold every
+// fault of every source: `pointer` is the place (muster.yml:3:9, MUSTER_LISTEN, --listen) and
+// `detail` what is wrong there.
+Result<Settings> loadSettings(const Overrides& flags, const Environment& env);
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include "app/config/settings_sources.h"
+
+namespace muster {
+namespace {
+
+void checkAccess(SettingsDraft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.listen.isLoopback() || settings.insecure || !settings.tokens.empty()) return;
+  draft.addFault(draft.placeOf("listen"),
+                 fmt::format("listen is {}, which other machines can reach: expected tokens in the "
+                             "file (`muster token` makes one), or --insecure to serve everybody",
+                             settings.listen.host));
+}
+
+void checkAdaptiveRange(SettingsDraft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.adaptive_min_workers <= settings.adaptive_max_workers) return;
+  draft.addFault(
+      draft.placeOf("adaptive_min_workers"),
+      fmt::format("adaptive_min_workers is {}, expected at most adaptive_max_workers, {}",
+                  settings.adaptive_min_workers, settings.adaptive_max_workers));
+}
+
+void checkIntervals(SettingsDraft& draft) {
+  Settings& settings = draft.settings;
+  if (settings.stale_threshold && *settings.stale_threshold < settings.heartbeat_interval) {
+    draft.addFault(
+        draft.placeOf("stale_threshold_seconds"),
+        fmt::format("stale_threshold_seconds is {}, expected at least "
+                    "heartbeat_interval_seconds, {}",
+                    settings.stale_threshold->count(), settings.heartbeat_interval.count()));
+  }
+  if (settings.lease <= settings.heartbeat_interval) {
+    settings.warnings.push_back(
+        "lease_seconds is not longer than heartbeat_interval_seconds: a claim can end before its "
+        "worker renews it");
+  }
+}
+
+// On the settings in force: two that agree in the file may not agree with a default.
+void checkPools(SettingsDraft& draft) {
+  const PoolSettings defaults = poolDefaults(draft.settings);
+  for (const auto& [name, given] : draft.settings.pools) {
+    const auto wrong = contradiction(overlay(defaults, given));
+    if (!wrong) continue;
+    draft.addFault(draft.pool_places[name].placeOf(wrong->first),
+                   fmt::format("{} {}", wrong->first, wrong->second));
+  }
+}
+
+}  // namespace
+
+void checkSettings(SettingsDraft& draft) {
+  checkAccess(draft);
+  checkAdaptiveRange(draft);
+  checkIntervals(draft);
+  checkPools(draft);
+}
+
+}  // namespace muster

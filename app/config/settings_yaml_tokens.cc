@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "app/config/closest_name.h"
+#include "app/config/yaml_source.h"
+#include "models/ids.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kTokenShape = "{name: ci, sha256: …, scopes: [read, produce]}";
+
+bool isHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+void readName(YamlSource& source, const YamlNode& node, AccessToken& token) {
+  if (!source.isText(node, "name", "a name")) return;
+  if (!isValidId(node.text)) {
+    source.fault(node.mark, "name of a token: expected 1 to 128 letters, digits or . _ ~ : -");
+    return;
+  }
+  token.name = node.text;
+}
+
+// The value is never shown: it may be the token itself, put here by mistake.
+void readHash(YamlSource& source, const YamlNode& node, AccessToken& token) {
+  constexpr std::string_view kExpected = "64 hex digits, the SHA-256 of the token";
+  if (!source.isText(node, "sha256", kExpected)) return;
+  if (node.text.size() != 64 || !std::all_of(node.text.begin(), node.text.end(), isHex)) {
+    source.fault(node.mark, fmt::format("sha256 is not a hash, expected {}", kExpected));
+    return;
+  }
+  token.sha256 = node.text;
+  for (char& c : token.sha256) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+void readScopes(YamlSource& source, const YamlNode& node, AccessToken& token) {
+  constexpr std::string_view kExpected = "a list of read, produce, work, admin";
+  if (!source.isList(node, "scopes", kExpected)) return;
+  if (node.items.empty()) source.fault(node.mark, fmt::format("no scopes, expected {}", kExpected));
+  for (const auto& item : node.items) {
+    if (!source.isText(item, "a scope", "read, produce, work or admin")) continue;
+    if (const auto scope = parseScope(item.text)) {
+      token.scopes.push_back(*scope);
+    } else {
+      source.fault(item.mark,
+                   fmt::format("unknown scope \"{}\", expected read, produce, work or admin",
+                               item.text.substr(0, 80)));
+    }
+  }
+}
+
+AccessToken readToken(YamlSource& source, const YamlNode& node) {
+  AccessToken token;
+  bool has_name = false, has_hash = false, has_scopes = false;
+  for (const auto& entry : node.entries) {
+    if (entry.key == "name") {
+      has_name = true;
+      readName(source, entry.value, token);
+    } else if (entry.key == "sha256") {
+      has_hash = true;
+      readHash(source, entry.value, token);
+    } else if (entry.key == "scopes") {
+      has_scopes = true;
+      readScopes(source, entry.value, token);
+    } else {
+      source.faultUnknown(entry, {"name", "sha256", "scopes"});
+    }
+  }
+  if (!has_name) source.fault(node.mark, "token without name");
+  if (!has_hash) source.fault(node.mark, "token without sha256 (`muster token` makes one)");
+  if (!has_scopes) source.fault(node.mark, "token without scopes");
+  return token;
+}
+
+void checkUnique(YamlSource& source, const YamlNode& node, const AccessToken& token) {
+  for (const auto& other : source.settings().tokens) {
+    if (!token.name.empty() && other.name == token.name) {
+      source.fault(node.mark, fmt::format("a second token named \"{}\"", token.name));
+    }
+    if (!token.sha256.empty() && other.sha256 == token.sha256) {
+      source.fault(node.mark, fmt::format("the same sha256 as token \"{}\"", other.name));
+    }
+  }
+}
+
+}  // namespace
+
+void readYamlTokens(YamlSource& source, const YamlNode& node) {
+  if (!source.isList(node, "tokens", fmt::format("a list of {}", kTokenShape))) return;
+  for (const auto& item : node.items) {
+    if (!source.isMap(item, "a token", kTokenShape)) continue;
+    AccessToken token = readToken(source, item);
+    checkUnique(source, item, token);
+    source.settings().tokens.push_back(std::move(token));
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/event.h"
+#include "models/pool.h"
+#include "models/store/storage.h"
+#include "models/time.h"
+
+namespace muster {
+
+// A distribution in fixed buckets of seconds. Thread-safe.
+class Histogram {
+ public:
+  explicit Histogram(std::vector<double> bounds)
+      : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
+  void observe(double seconds);
+  void expose(std::string& out, std::string_view name, const std::string& labels) const;
+
+ private:
+  std::vector<double> bounds_;
+  std::vector<std::atomic<std::uint64_t>> counts_;
+  std::atomic<double> sum_ = 0;
+};
+
+// What happened since the service started, for /metrics in the Prometheus text format.
+// Thread-safe.
+class Metrics {
+ public:
+  // The routes in the order of their numbers, as (method, pattern); before the first request.
+  void setRoutes(std::vector<std::pair<std::string, std::string>> routes);
+
+  static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
+  void countRequest(std::size_t route, int status, double seconds);
+  void countEvents(std::span<const Event> events);
+  void countCommits(const Storage::Commits& commits);
+
+  // The 95th percentile of the waits of the pool's claims in the last 300 s; 0 without any.
+  double p95WaitMs(const std::string& pool, Time now);
+
+  struct PoolGauges {
+    std::string pool;
+    PoolStats stats;
+    std::int64_t min_workers, max_workers;
+  };
+  std::string expose(const std::vector<PoolGauges>& pools) const;
+
+ private:
+  struct RouteCounters {
+    std::string method, pattern;
+    std::array<std::atomic<std::uint64_t>, 600> by_status{};
+    Histogram seconds;
+  };
+  struct PoolCounters {
+    std::uint64_t added = 0, claimed = 0, leases_expired = 0, late_reports = 0;
+    std::map<std::string, std::uint64_t> finished;  // by outcome
+    std::unique_ptr<Histogram> wait, run;
+    std::deque<std::pair<Time, double>> recent_waits;
+  };
+  PoolCounters& poolCounters(const std::string& pool);
+
+  std::vector<std::unique_ptr<RouteCounters>> routes_;  // the last one: no route
+  mutable std::mutex mutex_;
+  std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
+  Storage::Commits commits_;                   // guarded by mutex_
+  std::int64_t reaped_ = 0;                    // guarded by mutex_
+};
+
+}  // namespace muster

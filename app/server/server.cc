@@ -1,0 +1,170 @@
+#include "app/server/server.h"
+
+#include <drogon/HttpAppFramework.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <trantor/utils/Logger.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "app/server/service.h"
+
+namespace muster {
+namespace {
+
+constexpr double kTickSeconds = 1.0;
+constexpr double kDrainLookSeconds = 0.01;
+constexpr const char* kNoUploads = "/dev/null/unused";  // or the framework makes 256 folders
+constexpr std::size_t kIdleSeconds = 90;  // above the longest wait, so no answer is cut off
+
+// Drogon closes a request above its own limit without a word; ours comes first, with an answer.
+std::size_t frameworkBodyLimit(const Settings& settings) {
+  return std::max<std::size_t>(static_cast<std::size_t>(settings.max_body_bytes) * 4, 64U << 20);
+}
+
+void forwardFrameworkLog(const Log& log) {
+  trantor::Logger::setLogLevel(trantor::Logger::kWarn);
+  trantor::Logger::setOutputFunction(
+      [&log](const char* text, std::uint64_t size) {
+        std::string_view line(text, size);
+        for (const char* expected : {"signal received", kNoUploads}) {
+          if (line.find(expected) != std::string_view::npos) return;
+        }
+        while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+        log.warn("http server", {{"detail", line}});
+      },
+      [] {});
+}
+
+// Refuses new work, lets what is in flight finish, then ends the event loops.
+class Shutdown {
+ public:
+  Shutdown(Service& service, const Log& log, const Clock& clock, Seconds timeout)
+      : service_(service), log_(log), clock_(clock), timeout_(timeout) {}
+
+  // On the main loop; a second signal ends at once.
+  void begin() {
+    if (began_) {
+      drogon::app().quit();
+      return;
+    }
+    began_ = true;
+    log_.info("stopping", {{"in_flight", std::to_string(service_.gateway().inFlight())}});
+    service_.gateway().drain();
+    service_.endWaits();
+    deadline_ = clock_.monotonic() + timeout_;
+    look();
+  }
+
+ private:
+  void look() {
+    const auto in_flight = service_.gateway().inFlight();
+    if (in_flight == 0 || clock_.monotonic() > deadline_) {
+      if (in_flight > 0) {
+        log_.warn("stopped with requests in flight", {{"in_flight", std::to_string(in_flight)}});
+      }
+      drogon::app().getLoop()->runAfter(kDrainLookSeconds, [] { drogon::app().quit(); });
+      return;
+    }
+    drogon::app().getLoop()->runAfter(kDrainLookSeconds, [this] { look(); });
+  }
+
+  Service& service_;
+  const Log& log_;
+  const Clock& clock_;
+  const Seconds timeout_;
+  std::chrono::nanoseconds deadline_{0};
+  bool began_ = false;
+};
+
+// The framework ends the process when it cannot listen; this says why, first.
+std::optional<std::string> listenObstacle(const ListenAddress& address) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_PASSIVE;
+  const std::string port = std::to_string(address.port);
+  if (const int code = getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found); code != 0) {
+    return gai_strerror(code);
+  }
+  const int probe = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  const bool bound = probe >= 0 && ::bind(probe, found->ai_addr, found->ai_addrlen) == 0 &&
+                     ::listen(probe, 1) == 0;
+  const std::string why = std::strerror(errno);
+  ::close(probe);
+  freeaddrinfo(found);
+  return bound ? std::nullopt : std::optional(why);
+}
+
+void announce(const Settings& settings, const Log& log) {
+  const auto& addresses = drogon::app().getListeners();
+  const std::string host = settings.listen.host.find(':') == std::string::npos
+                               ? settings.listen.host
+                               : "[" + settings.listen.host + "]";
+  const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
+  fmt::print("listening on {}\n", url);
+  std::fflush(stdout);
+  log.info("listening", {{"url", url}, {"store", settings.store}, {"version", MUSTER_VERSION}});
+}
+
+}  // namespace
+
+int runServer(const Settings& settings) {
+  const SystemClock clock;
+  const Log log(clock, settings.log_level);
+  for (const std::string& warning : settings.warnings) log.warn(warning);
+  if (const auto obstacle = listenObstacle(settings.listen)) {
+    fmt::print(stderr, "muster: cannot listen on {}:{}: {}\n", settings.listen.host,
+               settings.listen.port, *obstacle);
+    return 2;
+  }
+  auto opened = Service::open(settings, log, clock);
+  if (!opened) {
+    fmt::print(stderr, "muster: {}\n", opened.error());
+    return 2;
+  }
+  Service& service = **opened;
+  forwardFrameworkLog(log);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  Shutdown shutdown(service, log, clock, settings.shutdown_timeout);
+  const auto stop = [&shutdown] {
+    drogon::app().getLoop()->queueInLoop([&shutdown] { shutdown.begin(); });
+  };
+  auto& app = drogon::app();
+  const auto cores = std::max(1U, std::thread::hardware_concurrency());
+  app.setThreadNum(settings.threads > 0 ? static_cast<std::size_t>(settings.threads) : cores)
+      .setIdleConnectionTimeout(kIdleSeconds)
+      .setClientMaxBodySize(frameworkBodyLimit(settings))
+      .setClientMaxMemoryBodySize(frameworkBodyLimit(settings))
+      .setUploadPath(kNoUploads)
+      .setServerHeaderField("muster")
+      .enableDateHeader(true)
+      .enableGzip(false)
+      .setTermSignalHandler(stop)
+      .setIntSignalHandler(stop)
+      .addListener(settings.listen.host, settings.listen.port)
+      .registerPreRoutingAdvice([&service](const drogon::HttpRequestPtr& request,
+                                           drogon::AdviceCallback&& callback,
+                                           drogon::AdviceChainCallback&&) {
+        service.gateway().handle(request, std::move(callback));
+      })
+      .registerBeginningAdvice([&] {
+        announce(settings, log);
+        if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
+      });
+  app.run();
+  service.close();
+  log.info("stopped");
+  return 0;
+}
+
+}  // namespace muster

@@ -1,0 +1,153 @@
+#include "app/server/service.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "app/server/openapi_json.h"
+#include "app/upkeep/duties.h"
+#include "models/embedded_file.h"
+
+namespace muster {
+namespace {
+
+StoreRules rulesOf(const Settings& settings) {
+  StoreRules rules;
+  rules.pool_defaults = poolDefaults(settings);
+  rules.auto_create_pools = settings.auto_create_pools;
+  rules.strict_workers = settings.strict_workers;
+  return rules;
+}
+
+bool mayBringWork(const Event& event) {
+  return event.type == event_type::kJobCreated || event.type == event_type::kJobReleased ||
+         event.type == event_type::kJobRetried || event.type == event_type::kJobFailed ||
+         event.type == event_type::kJobReassigned;
+}
+
+// A tenant's or a node's place is free again.
+bool mayFreeAPlace(const Event& event) {
+  return event.type == event_type::kJobCompleted || event.type == event_type::kJobPoisoned ||
+         event.type == event_type::kJobCancelled;
+}
+
+bool endsAJob(const Event& event) {
+  return mayFreeAPlace(event) || event.type == event_type::kJobExpired;
+}
+
+bool changesAPool(const Event& event) {
+  return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
+}
+
+}  // namespace
+
+Service::Service(const Settings& settings, const Log& log, const Clock& clock)
+    : settings_(settings), log_(log), clock_(clock) {}
+
+tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,
+                                                                  const Log& log,
+                                                                  const Clock& clock) {
+  auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
+  if (auto fault = service->openStore()) return tl::unexpected(*fault);
+  if (auto fault = service->applyConfiguredPools()) return tl::unexpected(*fault);
+  return service;
+}
+
+std::optional<std::string> Service::openStore() {
+  StorageOptions options;
+  options.url = settings_.store;
+  options.durability = settings_.durability;
+  options.rules = rulesOf(settings_);
+  options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
+  auto storage = openStorage(options, clock_);
+  if (!storage) return storage.error();
+  storage_ = *std::move(storage);
+
+  std::string secret;
+  const auto status =
+      storage_->writeAndWait([&secret](Store& store) { secret = store.secret("worker_tokens"); });
+  if (!status) return status.error().detail;
+  wire(std::move(secret));
+  return std::nullopt;
+}
+
+void Service::wire(std::string secret) {
+  access_ = std::make_unique<Access>(settings_, std::move(secret));
+  // The routes must be known before the metrics, and the gateway before the routes run.
+  metrics_ = std::make_unique<Metrics>();
+  gateway_ = std::make_unique<Gateway>(
+      Gateway::Parts{router_, *access_, *storage_, *metrics_, log_, clock_,
+                     static_cast<std::size_t>(settings_.max_body_bytes)});
+  jobs_ = std::make_unique<JobController>(*gateway_, job_waits_, clock_);
+  leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
+  pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
+  workers_ = std::make_unique<WorkerController>(*access_);
+  events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
+  upkeep_ = std::make_unique<UpkeepController>(settings_.retention);
+  service_ = std::make_unique<ServiceController>(
+      *gateway_, *storage_, *metrics_,
+      ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
+                                   std::string(kDocsPage.front().content)});
+  jobs_->addRoutes(router_);
+  leases_->addRoutes(router_);
+  pools_->addRoutes(router_);
+  workers_->addRoutes(router_);
+  events_->addRoutes(router_);
+  upkeep_->addRoutes(router_);
+  service_->addRoutes(router_);
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
+  metrics_->setRoutes(std::move(names));
+}
+
+// Pools in the file are what they say there after each start; others are left alone.
+std::optional<std::string> Service::applyConfiguredPools() {
+  std::string fault;
+  const auto status = storage_->writeAndWait([this, &fault](Store& store) {
+    fault.clear();
+    for (const auto& [name, settings] : settings_.pools) {
+      const auto saved = store.pools().put(PoolId(name), settings);
+      if (!saved) fault += fmt::format("pool '{}': {}\n", name, saved.error().detail);
+    }
+  });
+  if (!status) return status.error().detail;
+  return fault.empty() ? std::nullopt : std::optional(fault);
+}
+
+void Service::onCommit(std::span<const Event> events) {
+  if (!metrics_) return;  // the first commits are our own
+  metrics_->countEvents(events);
+  std::map<std::string_view, std::size_t> pools;
+  for (const Event& event : events) {
+    if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
+    if (changesAPool(event)) pools[event.pool] += 1'000'000;
+    if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
+    if (event.job.empty()) {
+      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
+    }
+  }
+  for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
+  event_waits_.wake("", 1'000'000);
+}
+
+void Service::tick() {
+  if (ticking_.exchange(true)) return;
+  auto report = std::make_shared<DutyReport>();
+  storage_->write([this, report](Store& store) { *report = runDuties(store, settings_.retention); },
+                  [this, report](const Status& status) {
+                    ticking_ = false;
+                    if (!status) {
+                      log_.error("tick failed", {{"detail", status.error().detail}});
+                    } else if (report->more) {
+                      tick();
+                    }
+                  });
+}
+
+void Service::endWaits() {
+  pool_waits_.close();
+  job_waits_.close();
+  event_waits_.close();
+}
+
+}  // namespace muster

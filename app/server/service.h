@@ -1,0 +1,71 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "app/config/settings.h"
+#include "app/log/log.h"
+#include "app/log/system_clock.h"
+#include "app/metrics/metrics.h"
+#include "app/waits/wait_list.h"
+#include "controllers/access.h"
+#include "controllers/event_controller.h"
+#include "controllers/gateway.h"
+#include "controllers/job_controller.h"
+#include "controllers/lease_controller.h"
+#include "controllers/pool_controller.h"
+#include "controllers/router.h"
+#include "controllers/service_controller.h"
+#include "controllers/upkeep_controller.h"
+#include "controllers/worker_controller.h"
+#include "models/store/storage.h"
+
+namespace muster {
+
+// All parts of a running service, wired together. The only place that knows them all.
+class Service {
+ public:
+  // The error is for a person.
+  static tl::expected<std::unique_ptr<Service>, std::string> open(const Settings& settings,
+                                                                  const Log& log,
+                                                                  const Clock& clock);
+
+  Gateway& gateway() { return *gateway_; }
+  const Router& router() const { return router_; }
+
+  // Runs the periodic duties once, in the background; a run under way is not doubled.
+  void tick();
+
+  // Ends all waiting, so that drain() can come to an end.
+  void endWaits();
+  void close() { storage_->stop(); }
+
+ private:
+  Service(const Settings& settings, const Log& log, const Clock& clock);
+  std::optional<std::string> openStore();
+  std::optional<std::string> applyConfiguredPools();
+  void wire(std::string secret);
+  void onCommit(std::span<const Event> events);
+
+  const Settings& settings_;
+  const Log& log_;
+  const Clock& clock_;
+  WaitList pool_waits_;
+  WaitList job_waits_;
+  WaitList event_waits_;
+  Router router_;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<Access> access_;
+  std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<JobController> jobs_;
+  std::unique_ptr<LeaseController> leases_;
+  std::unique_ptr<PoolController> pools_;
+  std::unique_ptr<WorkerController> workers_;
+  std::unique_ptr<EventController> events_;
+  std::unique_ptr<UpkeepController> upkeep_;
+  std::unique_ptr<ServiceController> service_;
+  std::atomic<bool> ticking_ = false;
+  std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
+};
+
+}  // namespace muster

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/store/store.h"
+
+namespace muster {
+
+struct DutyReport {
+  std::int64_t leases_expired = 0;
+  std::int64_t jobs_promoted = 0;
+  std::int64_t jobs_expired = 0;
+  std::int64_t workers_reaped = 0;
+  std::int64_t records_removed = 0;
+
+  // Some duty stopped at its limit: run again soon.
+  bool more = false;
+};
+
+// Every periodic duty once, each for a bounded number of rows so that the writer is never held
+// long. Idempotent: running it twice changes nothing the second time.
+DutyReport runDuties(Store& store, std::chrono::hours retention);
+
+}  // namespace muster

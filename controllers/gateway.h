@@ -1,0 +1,66 @@
+#pragma once
+
+#include <drogon/HttpResponse.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/log/log.h"
+#include "app/metrics/metrics.h"
+#include "controllers/access.h"
+#include "controllers/router.h"
+#include "models/clock.h"
+#include "models/store/storage.h"
+
+namespace muster {
+
+// Where continuations of a request run: the event loop its connection lives on.
+Executor& currentLoop();
+
+// Every request passes here: identified, checked against host, origin, token and limits, routed,
+// run in the store, answered, counted. Called on the event loops; never blocks.
+class Gateway {
+ public:
+  using Callback = std::function<void(const drogon::HttpResponsePtr&)>;
+
+  struct Parts {
+    const Router& router;
+    const Access& access;
+    Storage& storage;
+    Metrics& metrics;
+    const Log& log;
+    const Clock& clock;
+    std::size_t max_body_bytes;
+  };
+  explicit Gateway(Parts parts);
+
+  void handle(const drogon::HttpRequestPtr& raw, Callback callback);
+
+  // Runs the work and responds; under an Idempotency-Key a repeated request gets the first answer.
+  void write(const RequestPtr& request, Work work, Respond respond);
+  void read(const RequestPtr& request, Work work, Respond respond);
+
+  // From now on new work is refused with `draining`.
+  void drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+  std::int64_t inFlight() const { return in_flight_; }
+
+ private:
+  struct Exchange;
+  using ExchangePtr = std::shared_ptr<Exchange>;
+  Status admit(Exchange& exchange);
+  void dispatch(const ExchangePtr& exchange);
+  void answer(const ExchangePtr& exchange, Outcome outcome);
+  drogon::HttpResponsePtr render(const Exchange& exchange, Reply reply) const;
+  std::string requestId(const std::string& given);
+
+  const Parts parts_;
+  const std::string id_prefix_;
+  std::atomic<std::uint64_t> last_id_ = 0;
+  std::atomic<std::int64_t> in_flight_ = 0;
+  std::atomic<bool> draining_ = false;
+};
+
+}  // namespace muster

@@ -1,0 +1,229 @@
+#include "controllers/job_controller.h"
+
+#include <fmt/format.h>
+
+#include "controllers/long_wait.h"
+#include "models/json/job_json.h"
+#include "models/json/json_reader.h"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMaxBatch = 1000;
+
+// A trace context is handed on to the worker when it looks like one (W3C, version 00).
+std::string traceparentOf(const Request& request) {
+  const std::string& text = request.header("traceparent");
+  return text.size() == 55 && text[2] == '-' && text[35] == '-' && text[52] == '-' ? text : "";
+}
+
+// What only the time of the store can tell is checked for all jobs before the first is written.
+Status checkTimes(const std::vector<NewJob>& jobs, bool batch, Time now) {
+  std::vector<FieldError> faults;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (expiresBeforeItBegins(jobs[i], now)) {
+      faults.push_back({batch ? fmt::format("/items/{}/expires_at", i) : "/expires_at", "range",
+                        "must be after the job becomes available"});
+    }
+  }
+  return checkFaults(std::move(faults));
+}
+
+}  // namespace
+
+Outcome jobReply(Result<Job> job, int status) {
+  if (!job) return tl::unexpected(std::move(job).error());
+  JsonWriter out;
+  out.reserve(512 + job->data.size());
+  writeJob(out, *job);
+  Reply reply = Reply::json(status, std::move(out));
+  reply.with("ETag", etag(job->version));
+  return reply;
+}
+
+void JobController::addRoutes(Router& router) {
+  const auto method = [this](auto member) {
+    return [this, member](const Request& request) { return (this->*member)(request); };
+  };
+  using C = JobController;
+  router.add("POST", "/v1/pools/{pool_id}/jobs", Scope::kProduce, {.write = method(&C::push)});
+  router.add("POST", "/v1/pools/{pool_id}/jobs/batch", Scope::kProduce,
+             {.write = method(&C::pushBatch)});
+  router.add("GET", "/v1/pools/{pool_id}/jobs", Scope::kRead, {.read = method(&C::list)});
+  router.add("GET", "/v1/jobs/{job_id}", Scope::kRead,
+             {.answer = [this](const RequestPtr& request, Respond respond) {
+               get(request, std::move(respond));
+             }});
+  router.add("GET", "/v1/jobs/{job_id}/attempts", Scope::kRead, {.read = method(&C::attempts)});
+  router.add("POST", "/v1/jobs/{job_id}/cancel", Scope::kProduce, {.write = method(&C::cancel)});
+  router.add("POST", "/v1/jobs/{job_id}/retry", Scope::kProduce, {.write = method(&C::retry)});
+  router.add("DELETE", "/v1/jobs/{job_id}", Scope::kProduce, {.write = method(&C::remove)});
+}
+
+Result<Work> JobController::push(const Request& request) {
+  auto pool_id = request.pathId<PoolId>("pool_id");
+  if (!pool_id) return tl::unexpected(std::move(pool_id).error());
+  auto body = parseBody(request);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  std::vector<NewJob> jobs{readNewJob(body->root(), "", faults)};
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  jobs[0].traceparent = traceparentOf(request);
+  return [pool_id = *std::move(pool_id), jobs = std::move(jobs)](Store& store) -> Outcome {
+    if (auto ok = checkTimes(jobs, false, store.now()); !ok) return tl::unexpected(ok.error());
+    auto pool = store.pools().findOrCreate(pool_id);
+    if (!pool) return tl::unexpected(std::move(pool).error());
+    auto pushed = store.jobs().push(**pool, jobs[0]);
+    return jobReply(std::move(pushed.job), pushed.created ? 201 : 200);
+  };
+}
+
+Result<Work> JobController::pushBatch(const Request& request) {
+  auto pool_id = request.pathId<PoolId>("pool_id");
+  if (!pool_id) return tl::unexpected(std::move(pool_id).error());
+  auto body = parseBody(request);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  auto jobs = std::make_shared<std::vector<NewJob>>();
+  ObjectReader in(body->root(), "", faults);
+  if (const auto items = in.array("items", 1, kMaxBatch)) {
+    jobs->reserve(items->size());
+    const std::string traceparent = traceparentOf(request);
+    for (auto it = items->begin(); it != items->end(); ++it) {
+      jobs->push_back(readNewJob(*it, fmt::format("/items/{}", jobs->size()), faults));
+      jobs->back().traceparent = traceparent;
+    }
+  } else if (!in.has("items")) {
+    in.fault("items", "required", "is required");
+  }
+  in.finish();
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  return [pool_id = *std::move(pool_id), jobs](Store& store) -> Outcome {
+    if (auto ok = checkTimes(*jobs, true, store.now()); !ok) return tl::unexpected(ok.error());
+    auto pool = store.pools().findOrCreate(pool_id);
+    if (!pool) return tl::unexpected(std::move(pool).error());
+    JsonWriter out;
+    out.beginObject().key("items").beginArray();
+    for (const NewJob& job : *jobs) writeJob(out, store.jobs().push(**pool, job).job);
+    out.endArray().endObject();
+    return Reply::json(201, std::move(out));
+  };
+}
+
+Result<Work> JobController::list(const Request& request) {
+  auto pool = request.pathId<PoolId>("pool_id");
+  if (!pool) return tl::unexpected(std::move(pool).error());
+  QueryReader query(request);
+  JobFilter filter;
+  for (const std::string& text : query.texts("status")) {
+    if (const auto status = parseJobStatus(text)) {
+      filter.statuses.push_back(*status);
+    } else {
+      query.fault("status", "must be pending, claimed, done, poisoned or cancelled");
+    }
+  }
+  filter.tenant = query.text("tenant", 128);
+  filter.created_after = query.time("created_after");
+  const int limit = query.limit();
+  const auto cursor = query.integer("cursor", 1, std::numeric_limits<std::int64_t>::max());
+  if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
+  return [pool = *std::move(pool), filter, cursor, limit](Store& store) -> Outcome {
+    const JobPage page =
+        store.jobs().list(pool, filter, cursor ? std::to_string(*cursor) : "", limit);
+    JsonWriter out;
+    out.beginObject().key("items").beginArray();
+    for (const Job& job : page.jobs) writeJob(out, job);
+    out.endArray();
+    if (!page.next_cursor.empty()) out.field("next_cursor", page.next_cursor);
+    out.endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+void JobController::get(const RequestPtr& request, Respond respond) {
+  auto id = request->pathId<JobId>("job_id");
+  QueryReader query(*request);
+  const double wait = query.number("wait_seconds", 0, 30).value_or(0);
+  auto ok = query.finish();
+  if (!id || !ok) {
+    respond(tl::unexpected(id ? std::move(ok).error() : std::move(id).error()));
+    return;
+  }
+  const auto deadline = clock_.now() + Millis(static_cast<std::int64_t>(wait * 1000));
+  getUntil(request, *id, deadline, std::move(respond));
+}
+
+void JobController::getUntil(const RequestPtr& request, const JobId& id, Time deadline,
+                             Respond respond) {
+  const auto generation = waits_.generation(id.str());
+  auto finished = std::make_shared<bool>(true);
+  gateway_.read(
+      request,
+      [id, finished](Store& store) -> Outcome {
+        auto job = store.jobs().find(id);
+        if (!job) return fail(ErrorCode::kNotFound, "there is no job '" + id.str() + "'");
+        *finished = isFinished(job->status);
+        return jobReply(*std::move(job));
+      },
+      [=, this, respond = std::move(respond)](Outcome outcome) {
+        const Millis left = deadline - clock_.now();
+        if (!outcome || *finished || left <= Millis(0) || gateway_.draining() ||
+            !request->clientIsThere()) {
+          respond(std::move(outcome));
+          return;
+        }
+        waitOnLoop(waits_, id.str(), generation, left,
+                   [=, this] { getUntil(request, id, deadline, respond); });
+      });
+}
+
+Result<Work> JobController::attempts(const Request& request) {
+  auto id = request.pathId<JobId>("job_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id)](Store& store) -> Outcome {
+    if (!store.jobs().find(id)) {
+      return fail(ErrorCode::kNotFound, "there is no job '" + id.str() + "'");
+    }
+    JsonWriter out;
+    out.beginObject().key("items").beginArray();
+    for (const Attempt& attempt : store.jobs().attempts(id)) writeAttempt(out, attempt);
+    out.endArray().endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+Result<Work> JobController::cancel(const Request& request) {
+  auto id = request.pathId<JobId>("job_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  auto body = parseBody(request, true);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  ObjectReader in(body->root(), "", faults);
+  const std::string reason = in.text("reason", 1, 1024).value_or("");
+  in.finish();
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id), reason](Store& store) {
+    return jobReply(store.jobs().cancel(id, reason));
+  };
+}
+
+Result<Work> JobController::retry(const Request& request) {
+  auto id = request.pathId<JobId>("job_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id)](Store& store) { return jobReply(store.jobs().retry(id)); };
+}
+
+Result<Work> JobController::remove(const Request& request) {
+  auto id = request.pathId<JobId>("job_id");
+  auto version = request.ifMatch();
+  if (!id) return tl::unexpected(std::move(id).error());
+  if (!version) return tl::unexpected(std::move(version).error());
+  return [id = *std::move(id), version = *version](Store& store) -> Outcome {
+    if (auto ok = store.jobs().remove(id, version); !ok) return tl::unexpected(ok.error());
+    return Reply{204, "", ""};
+  };
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "app/metrics/metrics.h"
+#include "controllers/gateway.h"
+#include "controllers/router.h"
+
+namespace muster {
+
+class PoolController {
+ public:
+  PoolController(Gateway& gateway, Metrics& metrics) : gateway_(gateway), metrics_(metrics) {}
+  void addRoutes(Router& router);
+
+ private:
+  Result<Work> list(const Request& request);
+  Result<Work> get(const Request& request);
+  Result<Work> put(const Request& request);
+  Result<Work> patch(const Request& request);
+  Result<Work> pause(const Request& request, bool paused);
+  Result<Work> stats(const Request& request);
+  void retry(const RequestPtr& request, Respond respond);
+  void purge(const RequestPtr& request, Respond respond);
+  void remove(const RequestPtr& request, Respond respond);
+
+  // Work on many rows is done in pieces, so that others get their turn in between. `piece` does
+  // up to kPiece rows and says how many there were; `last` runs after the last one, in its unit.
+  using Piece = std::function<Result<std::int64_t>(Store&)>;
+  using Last = std::function<Outcome(Store&, std::int64_t total)>;
+  void inPieces(const RequestPtr& request, Piece piece, Last last, Respond respond,
+                std::int64_t total = 0);
+
+  Gateway& gateway_;
+  Metrics& metrics_;
+};
+
+}  // namespace muster

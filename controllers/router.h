@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controllers/reply.h"
+#include "controllers/request.h"
+#include "models/store/store.h"
+
+namespace muster {
+
+// What a handler wants done in the store. It may run more than once (see Storage).
+using Work = std::function<Outcome(Store&)>;
+
+// How a route is served: the handler looks at the request and says what is to be done in the
+// store (read, write), or answers by itself, now or later (answer).
+struct Handler {
+  std::function<Result<Work>(const Request&)> read = {};
+  std::function<Result<Work>(const Request&)> write = {};
+  std::function<void(const RequestPtr&, Respond)> answer = {};
+};
+
+struct Route {
+  std::string method;
+  std::string pattern;         // "/v1/jobs/{job_id}"
+  std::optional<Scope> scope;  // absent: open to everybody
+  Handler handler;
+  std::size_t index = 0;  // its number, for the metrics
+};
+
+// Finds the route of a request. Paths are case-sensitive, a trailing slash is another path, and a
+// known path with an unknown method is told apart from an unknown path. Filled once, then constant.
+class Router {
+ public:
+  void add(std::string method, std::string pattern, std::optional<Scope> scope, Handler handler);
+
+  struct Match {
+    const Route* route = nullptr;  // null: see allowed
+    std::vector<std::pair<std::string_view, std::string>> values;
+    std::vector<std::string> allowed;  // the methods of the path; empty: no such path
+  };
+  Match find(std::string_view method, std::string_view path) const;
+
+  const std::vector<std::unique_ptr<Route>>& routes() const { return routes_; }
+
+ private:
+  struct Node {
+    std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
+    std::unique_ptr<Node> any;  // {name}
+    std::string any_name;
+    std::vector<const Route*> routes;
+  };
+  Node root_;
+  std::vector<std::unique_ptr<Route>> routes_;
+};
+
+}  // namespace muster

@@ -1,0 +1,72 @@
+#include "controllers/service_controller.h"
+
+namespace muster {
+namespace {
+
+constexpr int kPoolsAtOnce = 200;
+
+Handler fixed(Reply reply) {
+  return {
+      .answer = [reply = std::move(reply)](const RequestPtr&, Respond respond) { respond(reply); }};
+}
+
+Reply statusReply(int status, std::string_view word) {
+  JsonWriter out;
+  out.beginObject().field("status", word).endObject();
+  return Reply::json(status, std::move(out));
+}
+
+}  // namespace
+
+void ServiceController::addRoutes(Router& router) {
+  router.add("GET", "/healthz", std::nullopt, fixed(statusReply(200, "ok")));
+  router.add("GET", "/readyz", std::nullopt,
+             {.answer = [this](const RequestPtr& request, Respond respond) {
+               ready(request, std::move(respond));
+             }});
+  router.add("GET", "/metrics", Scope::kRead,
+             {.read = [this](const Request& request) { return metrics(request); }});
+  JsonWriter version;
+  version.beginObject().field("name", "muster").field("version", MUSTER_VERSION);
+  version.field("api", "v1").endObject();
+  router.add("GET", "/version", Scope::kRead, fixed(Reply::json(200, std::move(version))));
+  router.add("GET", "/openapi.json", Scope::kRead, fixed(Reply{200, documents_.openapi_json}));
+  router.add("GET", "/docs", Scope::kRead,
+             fixed(Reply{200, documents_.docs_html, "text/html; charset=utf-8"}));
+}
+
+// Ready means a transaction can begin and end now.
+void ServiceController::ready(const RequestPtr& request, Respond respond) {
+  if (gateway_.draining()) {
+    respond(tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)}));
+    return;
+  }
+  gateway_.write(
+      request,
+      [](Store&) -> Outcome {
+        JsonWriter out;
+        out.beginObject().field("status", "ready").field("store", "ok").endObject();
+        return Reply::json(200, std::move(out));
+      },
+      std::move(respond));
+}
+
+Result<Work> ServiceController::metrics(const Request&) {
+  return [this](Store& store) -> Outcome {
+    std::vector<Metrics::PoolGauges> gauges;
+    std::string after;
+    for (;;) {
+      const auto pools = store.pools().list(after, kPoolsAtOnce);
+      for (const auto& pool : pools) {
+        gauges.push_back({pool->id.str(), store.pools().stats(pool->id),
+                          *pool->settings.min_workers, *pool->settings.max_workers});
+      }
+      if (pools.size() < kPoolsAtOnce) break;
+      after = pools.back()->id.str();
+    }
+    metrics_.countCommits(storage_.commits());
+    return Reply{200, metrics_.expose(gauges), "text/plain; version=0.0.4; charset=utf-8"};
+  };
+}
+
+}  // namespace muster

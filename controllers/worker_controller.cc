@@ -1,0 +1,208 @@
+#include "controllers/worker_controller.h"
+
+#include "models/json/json_reader.h"
+#include "models/json/worker_json.h"
+
+namespace muster {
+namespace {
+
+Outcome workerReply(Result<Worker> worker) {
+  if (!worker) return tl::unexpected(std::move(worker).error());
+  JsonWriter out;
+  writeWorker(out, *worker);
+  Reply reply = Reply::json(200, std::move(out));
+  reply.with("ETag", etag(worker->version));
+  return reply;
+}
+
+Error noWorker(const WorkerId& id) {
+  return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
+}
+
+// The worker in the path, if the token may act as it.
+Result<WorkerId> actingWorker(const Request& request) {
+  auto id = request.pathId<WorkerId>("worker_id");
+  if (!id) return id;
+  if (auto ok = request.principal.mayActAs(id->str()); !ok) {
+    return tl::unexpected(std::move(ok).error());
+  }
+  return id;
+}
+
+}  // namespace
+
+void WorkerController::addRoutes(Router& router) {
+  const auto method = [this](auto member) {
+    return [this, member](const Request& request) { return (this->*member)(request); };
+  };
+  using C = WorkerController;
+  const std::string worker = "/v1/workers/{worker_id}";
+  router.add("POST", "/v1/workers", Scope::kWork, {.write = method(&C::registerWorker)});
+  router.add("GET", "/v1/workers", Scope::kRead, {.read = method(&C::list)});
+  router.add("GET", worker, Scope::kRead, {.read = method(&C::get)});
+  router.add("PATCH", worker, Scope::kWork, {.write = method(&C::patch)});
+  router.add("DELETE", worker, Scope::kWork, {.write = method(&C::remove)});
+  router.add("POST", worker + "/heartbeat", Scope::kWork, {.write = method(&C::heartbeat)});
+  router.add("POST", worker + "/release", Scope::kWork, {.write = method(&C::release)});
+  router.add("POST", worker + "/terminate", Scope::kWork, {.write = method(&C::terminate)});
+  router.add("GET", worker + "/output", Scope::kRead, {.read = method(&C::output)});
+}
+
+Result<Work> WorkerController::registerWorker(const Request& request) {
+  auto body = parseBody(request, true);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  RegisterRequest given = readRegistration(body->root(), faults);
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  if (!given.launch_token.empty()) {
+    return fail(ErrorCode::kGone, "this launch token is not valid (any more): stop");
+  }
+  if (!request.principal.worker.empty() && given.worker.id.empty()) {
+    given.worker.id = WorkerId(request.principal.worker);
+  }
+  if (auto ok = request.principal.mayActAs(given.worker.id.str()); !ok) {
+    return tl::unexpected(std::move(ok).error());
+  }
+  return [this, worker = std::move(given.worker)](Store& store) -> Outcome {
+    const Worker registered = store.workers().registerWorker(worker);
+    const auto pool =
+        registered.pool.empty() ? nullptr : store.pools().find(PoolId(registered.pool));
+    const PoolSettings& settings = pool ? pool->settings : store.rules().pool_defaults;
+    JsonWriter out;
+    out.beginObject();
+    writeWorkerFields(out, registered);
+    out.field("heartbeat_interval_seconds", *settings.heartbeat_interval_seconds);
+    out.field("lease_seconds", *settings.lease_seconds);
+    out.field("worker_token", access_.workerToken(registered.id.str())).endObject();
+    Reply reply = Reply::json(201, std::move(out));
+    reply.with("ETag", etag(registered.version));
+    return reply;
+  };
+}
+
+Result<Work> WorkerController::list(const Request& request) {
+  QueryReader query(request);
+  WorkerFilter filter;
+  filter.statuses = query.texts("status");
+  filter.pool = query.id("pool_id");
+  filter.capability = query.text("capability", 256).value_or("");
+  if (const auto seconds = query.number("stale_threshold_seconds", 0.001, 365.0 * 24 * 3600)) {
+    filter.stale_threshold = Millis(static_cast<std::int64_t>(*seconds * 1000));
+  }
+  const int limit = query.limit();
+  const std::string cursor = query.id("cursor");
+  if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
+  return [filter, limit, cursor](Store& store) -> Outcome {
+    const WorkerPage page = store.workers().list(filter, cursor, limit);
+    JsonWriter out;
+    out.beginObject().key("items").beginArray();
+    for (const Worker& worker : page.workers) writeWorker(out, worker);
+    out.endArray();
+    if (!page.next_cursor.empty()) out.field("next_cursor", page.next_cursor);
+    out.endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+Result<Work> WorkerController::get(const Request& request) {
+  auto id = request.pathId<WorkerId>("worker_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  return [id = *std::move(id)](Store& store) -> Outcome {
+    auto worker = store.workers().find(id);
+    if (!worker) return tl::unexpected(noWorker(id));
+    return workerReply(*std::move(worker));
+  };
+}
+
+Result<Work> WorkerController::patch(const Request& request) {
+  auto id = actingWorker(request);
+  if (!id) return tl::unexpected(std::move(id).error());
+  auto version = request.ifMatch();
+  if (!version) return tl::unexpected(std::move(version).error());
+  auto body = parseBody(request, true);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  WorkerChange change = readWorkerChange(body->root(), faults);
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id), change = std::move(change), version = *version](Store& store) {
+    return workerReply(store.workers().change(id, change, version));
+  };
+}
+
+Result<Work> WorkerController::remove(const Request& request) {
+  auto id = actingWorker(request);
+  if (!id) return tl::unexpected(std::move(id).error());
+  auto version = request.ifMatch();
+  if (!version) return tl::unexpected(std::move(version).error());
+  return [id = *std::move(id), version = *version](Store& store) -> Outcome {
+    if (auto ok = store.workers().remove(id, version); !ok) return tl::unexpected(std::move(ok).error());
+    return Reply{204, "", ""};
+  };
+}
+
+Result<Work> WorkerController::heartbeat(const Request& request) {
+  auto id = actingWorker(request);
+  if (!id) return tl::unexpected(std::move(id).error());
+  auto body = parseBody(request, true);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  WorkerChange change = readHeartbeat(body->root(), faults);
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id), change = std::move(change)](Store& store) -> Outcome {
+    const auto beat = store.workers().heartbeat(id, change);
+    if (!beat) return tl::unexpected(beat.error());
+    JsonWriter out;
+    out.beginObject().field("status", beat->status).key("commands").beginArray();
+    if (beat->status == worker_status::kTerminating) {
+      out.beginObject().field("type", "drain").endObject();
+    }
+    for (const Lease& lease : beat->leases) {
+      if (!lease.cancel_requested) continue;
+      out.beginObject().field("type", "cancel").field("job_id", lease.job).endObject();
+    }
+    out.endArray().key("leases").beginArray();
+    for (const Lease& lease : beat->leases) {
+      out.beginObject().field("job_id", lease.job);
+      out.field("lease_expires_at", lease.expires_at).endObject();
+    }
+    out.endArray().endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+Result<Work> WorkerController::release(const Request& request) {
+  auto id = actingWorker(request);
+  if (!id) return tl::unexpected(std::move(id).error());
+  if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id)](Store& store) -> Outcome {
+    JsonWriter out;
+    out.beginObject();
+    out.field("released", store.jobs().releaseByWorker(id.str(), "worker_released")).endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+Result<Work> WorkerController::terminate(const Request& request) {
+  auto id = actingWorker(request);
+  if (!id) return tl::unexpected(std::move(id).error());
+  if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
+  return [id = *std::move(id)](Store& store) {
+    WorkerChange change;
+    change.status = worker_status::kTerminating;
+    return workerReply(store.workers().change(id, change));
+  };
+}
+
+// A worker started by hand keeps its output to itself.
+Result<Work> WorkerController::output(const Request& request) {
+  auto id = request.pathId<WorkerId>("worker_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  return [id = *std::move(id)](Store& store) -> Outcome {
+    if (!store.workers().find(id)) return tl::unexpected(noWorker(id));
+    JsonWriter out;
+    out.beginObject().field("output", "").field("truncated", false).endObject();
+    return Reply::json(200, std::move(out));
+  };
+}
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/time.h"
+
+namespace muster {
+
+namespace event_type {
+constexpr std::string_view kJobCreated = "job.created";
+constexpr std::string_view kJobClaimed = "job.claimed";
+constexpr std::string_view kJobProgress = "job.progress";
+constexpr std::string_view kJobCompleted = "job.completed";
+constexpr std::string_view kJobFailed = "job.failed";
+constexpr std::string_view kJobPoisoned = "job.poisoned";
+constexpr std::string_view kJobReleased = "job.released";
+constexpr std::string_view kJobReassigned = "job.reassigned";
+constexpr std::string_view kJobCancelled = "job.cancelled";
+constexpr std::string_view kJobRetried = "job.retried";
+constexpr std::string_view kJobExpired = "job.expired";
+constexpr std::string_view kJobLateResultDropped = "job.late_result_dropped";
+constexpr std::string_view kWorkerRegistered = "worker.registered";
+constexpr std::string_view kWorkerTerminating = "worker.terminating";
+constexpr std::string_view kWorkerTerminated = "worker.terminated";
+constexpr std::string_view kWorkerLost = "worker.lost";
+constexpr std::string_view kPoolCreated = "pool.created";
+constexpr std::string_view kPoolUpdated = "pool.updated";
+constexpr std::string_view kPoolPaused = "pool.paused";
+constexpr std::string_view kPoolResumed = "pool.resumed";
+constexpr std::string_view kPoolDeleted = "pool.deleted";
+}  // namespace event_type
+
+// One state change, written in the same transaction as the change itself.
+struct Event {
+  std::int64_t seq = 0;  // rises
+  Time at;
+  std::string type;  // one of event_type
+  std::string pool;
+  std::string job;
+  std::string worker;
+  std::optional<int> attempt;
+  std::string details;  // JSON object, empty: none
+  // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run.
+  Millis took{0};
+};
+
+}  // namespace muster

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "models/event.h"
+#include "models/json/json_writer.h"
+
+namespace muster {
+
+void writeEvent(JsonWriter& out, const Event& event);
+
+}  // namespace muster

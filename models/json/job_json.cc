@@ -1,0 +1,276 @@
+#include "models/json/job_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/json/json_reader.h"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMaxErrorBytes = 65'536;
+constexpr std::size_t kMaxNames = 1000;
+constexpr std::size_t kMaxNameBytes = 256;
+constexpr double kYearSeconds = 365.0 * 24 * 3600;
+
+Millis toDuration(double seconds) { return Millis(std::llround(seconds * 1000.0)); }
+
+// A list of names, or the map form: {"gpu": "nvidia"} is `gpu=nvidia`, {"gpu": true} is `gpu`.
+std::vector<std::string> readCapabilities(ObjectReader& in, std::string_view name,
+                                          std::vector<FieldError>& faults, JsonValue parent) {
+  for (auto it = parent.begin(); it != parent.end(); ++it) {
+    if (it.key() != name || !(*it).isObject()) continue;
+    std::vector<std::string> capabilities;
+    const auto map = in.object(name);
+    ObjectReader entries(*map, in.pointer(name), faults);
+    for (auto entry = map->begin(); entry != map->end(); ++entry) {
+      if (const auto text = (*entry).string()) {
+        capabilities.push_back(entry.key() + "=" + *text);
+      } else if ((*entry).boolean() == true) {
+        capabilities.push_back(entry.key());
+      } else {
+        entries.fault(entry.key(), "type", "must be a string or true");
+      }
+    }
+    return capabilities;
+  }
+  return in.texts(name, kMaxNames, kMaxNameBytes).value_or(std::vector<std::string>{});
+}
+
+Placement readPlacement(JsonValue value, const std::string& pointer,
+                        std::vector<FieldError>& faults) {
+  ObjectReader in(value, pointer, faults);
+  Placement placement;
+  placement.executors =
+      in.texts("requires_executors", kMaxNames, kMaxNameBytes).value_or(std::vector<std::string>{});
+  placement.capabilities = readCapabilities(in, "requires_capabilities", faults, value);
+  placement.allowed_nodes = in.texts("allowed_nodes", kMaxNames, kMaxNameBytes);
+  placement.forbidden_nodes =
+      in.texts("forbidden_nodes", kMaxNames, kMaxNameBytes).value_or(std::vector<std::string>{});
+  if (const auto limit = in.integer("max_parallel_per_node", 1, 1'000'000)) {
+    placement.max_parallel_per_node = static_cast<int>(*limit);
+  }
+  placement.region = in.text("region", 1, 128).value_or("");
+  in.finish();
+  // Order and repetition mean nothing here: one spelling, one lane.
+  for (auto* list : {&placement.executors, &placement.capabilities, &placement.forbidden_nodes,
+                     placement.allowed_nodes ? &*placement.allowed_nodes : nullptr}) {
+    if (list == nullptr) continue;
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  return placement;
+}
+
+std::string readResourceRefs(ObjectReader& in, std::vector<FieldError>& faults) {
+  const auto refs = in.array("resource_refs", 0, 100);
+  if (!refs || refs->size() == 0) return {};
+  std::size_t index = 0;
+  for (auto it = refs->begin(); it != refs->end(); ++it, ++index) {
+    ObjectReader ref(*it, fmt::format("{}/{}", in.pointer("resource_refs"), index), faults);
+    ref.required("resource_id", ref.text("resource_id", 1, 512));
+    ref.id("worker_id");
+    ref.text("type", 1, 128);
+    ref.finish();
+  }
+  return std::string(refs->raw());
+}
+
+std::string readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {
+  const auto artifacts = in.array("artifacts", 0, 1000);
+  if (!artifacts || artifacts->size() == 0) return {};
+  std::size_t index = 0;
+  for (auto it = artifacts->begin(); it != artifacts->end(); ++it, ++index) {
+    if ((*it).isObject()) continue;
+    faults.push_back(
+        {fmt::format("{}/{}", in.pointer("artifacts"), index), "type", "must be an object"});
+  }
+  return std::string(artifacts->raw());
+}
+
+Reporter readReporter(ObjectReader& in) {
+  return {in.text("lease_token", 1, 128).value_or(""), in.id("worker_id").value_or("")};
+}
+
+FailureReport readFailure(ObjectReader& in) {
+  FailureReport report;
+  report.error = in.text("error", 0, kMaxErrorBytes).value_or("");
+  report.retryable = in.boolean("retryable").value_or(true);
+  report.no_penalty = in.boolean("no_penalty").value_or(false);
+  if (const auto wait = in.number("retry_after_seconds", 0, kYearSeconds)) {
+    report.retry_after = toDuration(*wait);
+  }
+  constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
+  if (const auto code = in.integer("exit_code", -kInt - 1, kInt)) {
+    report.exit_code = static_cast<int>(*code);
+  }
+  if (const auto signal = in.integer("exit_signal", 0, 128)) {
+    report.exit_signal = static_cast<int>(*signal);
+  }
+  report.max_rss_bytes = in.integer("max_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
+  report.output_tail = in.text("output_tail", 0, kMaxErrorBytes).value_or("");
+  return report;
+}
+
+void writeJobFields(JsonWriter& out, const Job& job) {
+  out.field("id", job.id).field("pool_id", job.pool);
+  out.key("data").raw(job.data);
+  out.field("status", name(job.status)).field("priority", job.priority);
+  out.field("attempts", job.attempts).field("max_retries", job.max_retries);
+  if (job.crashes > 0) out.field("crashes", job.crashes);
+  if (!job.tenant.empty()) out.field("tenant", job.tenant);
+  if (!job.unique_key.empty()) out.field("unique_key", job.unique_key);
+  out.field("available_at", job.available_at).field("expires_at", job.expires_at);
+  out.field("created_at", job.created_at).field("claimed_at", job.claimed_at);
+  out.field("finished_at", job.finished_at);
+  if (!job.claimed_by.empty()) out.field("claimed_by", job.claimed_by);
+  out.field("lease_expires_at", job.lease_expires_at);
+  if (job.cancel_requested) out.field("cancel_requested", true);
+  if (job.result) out.key("result").raw(*job.result);
+  if (!job.artifacts.empty()) out.key("artifacts").raw(job.artifacts);
+  if (!job.error.empty()) out.field("error", job.error);
+  if (!job.reason.empty()) out.field("reason", job.reason);
+  out.field("progress", job.progress);
+  if (!job.progress_message.empty()) out.field("progress_message", job.progress_message);
+  if (!job.placement.empty()) out.key("placement").raw(job.placement);
+  if (!job.affinity.empty()) out.field("affinity", job.affinity);
+  if (!job.resource_refs.empty()) out.key("resource_refs").raw(job.resource_refs);
+  if (!job.traceparent.empty()) out.field("traceparent", job.traceparent);
+  out.field("effect_key", job.effect_key).field("version", job.version);
+}
+
+}  // namespace
+
+std::string writePlacement(const Placement& placement) {
+  if (placement.empty()) return {};
+  JsonWriter out;
+  out.beginObject();
+  if (!placement.executors.empty()) out.list("requires_executors", placement.executors);
+  if (!placement.capabilities.empty()) out.list("requires_capabilities", placement.capabilities);
+  if (placement.allowed_nodes) out.list("allowed_nodes", *placement.allowed_nodes);
+  if (!placement.forbidden_nodes.empty()) out.list("forbidden_nodes", placement.forbidden_nodes);
+  out.field("max_parallel_per_node", placement.max_parallel_per_node);
+  if (!placement.region.empty()) out.field("region", placement.region);
+  out.endObject();
+  return out.take();
+}
+
+Placement parsePlacement(std::string_view text) {
+  const auto doc = JsonDoc::parse(text);
+  if (!doc) return {};
+  std::vector<FieldError> none;
+  return readPlacement(doc->root(), "", none);
+}
+
+NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults) {
+  ObjectReader in(value, pointer, faults);
+  NewJob job;
+  if (auto data = in.raw("data")) {
+    job.data = *std::move(data);
+  } else if (value.isObject()) {
+    in.fault("data", "required", "is required; null is a value");
+  }
+  if (const auto retries = in.integer("max_retries", 0, 1000)) {
+    job.max_retries = static_cast<int>(*retries);
+  }
+  constexpr std::int64_t kInt32 = std::numeric_limits<std::int32_t>::max();
+  job.priority = static_cast<int>(in.integer("priority", -kInt32 - 1, kInt32).value_or(0));
+  const auto delay = in.number("delay_seconds", 0, kYearSeconds);
+  if (delay) job.delay = toDuration(*delay);
+  job.available_at = in.time("available_at");
+  if (delay && job.available_at) {
+    in.fault("available_at", "contradiction", "must not be given together with delay_seconds");
+  }
+  job.expires_at = in.time("expires_at");
+  job.tenant = in.text("tenant", 1, 128).value_or("");
+  job.unique_key = in.text("unique_key", 1, 256).value_or("");
+  if (const auto placement = in.object("placement")) {
+    job.placement = readPlacement(*placement, in.pointer("placement"), faults);
+  }
+  job.affinity = in.text("affinity", 1, 256).value_or("");
+  job.resource_refs = readResourceRefs(in, faults);
+  in.finish();
+  return job;
+}
+
+OutcomeReport readComplete(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  OutcomeReport report;
+  report.reporter = readReporter(in);
+  report.result = in.raw("result");
+  report.artifacts = readArtifacts(in, faults);
+  in.finish();
+  return report;
+}
+
+OutcomeReport readFail(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  OutcomeReport report;
+  report.kind = OutcomeReport::Kind::kFailed;
+  report.reporter = readReporter(in);
+  report.failure = readFailure(in);
+  report.failure.cancelled = in.boolean("cancelled").value_or(false);
+  in.finish();
+  return report;
+}
+
+OutcomeReport readBulkItem(JsonValue value, const std::string& pointer,
+                           std::vector<FieldError>& faults) {
+  ObjectReader in(value, pointer, faults);
+  OutcomeReport report;
+  report.job = JobId(in.required("job_id", in.id("job_id")));
+  report.reporter = readReporter(in);
+  const auto outcome =
+      in.required("outcome", in.oneOf("outcome", {"done", "failed", "released", "cancelled"}));
+  using Kind = OutcomeReport::Kind;
+  report.kind = outcome == "failed"      ? Kind::kFailed
+                : outcome == "released"  ? Kind::kReleased
+                : outcome == "cancelled" ? Kind::kCancelled
+                                         : Kind::kDone;
+  report.result = in.raw("result");
+  report.failure = readFailure(in);
+  report.artifacts = readArtifacts(in, faults);
+  if (report.kind == Kind::kCancelled) report.failure.cancelled = true;
+  in.finish();
+  return report;
+}
+
+ClaimRequest readClaim(JsonValue value, const std::string& pointer,
+                       std::vector<FieldError>& faults) {
+  ObjectReader in(value, pointer, faults);
+  ClaimRequest request;
+  request.worker = WorkerId(in.required("worker_id", in.id("worker_id")));
+  request.max = static_cast<int>(in.integer("max", 1, 1000).value_or(1));
+  request.wait = toDuration(in.number("wait_seconds", 0, 30).value_or(0));
+  request.job = JobId(in.id("job_id").value_or(""));
+  in.finish();
+  return request;
+}
+
+void writeJob(JsonWriter& out, const Job& job) {
+  out.beginObject();
+  writeJobFields(out, job);
+  out.endObject();
+}
+
+void writeClaimedJob(JsonWriter& out, const Job& job) {
+  out.beginObject();
+  writeJobFields(out, job);
+  out.field("lease_token", job.lease_token).field("attempt", job.attempts).endObject();
+}
+
+void writeAttempt(JsonWriter& out, const Attempt& attempt) {
+  out.beginObject().field("attempt", attempt.attempt).field("worker_id", attempt.worker);
+  out.field("claimed_at", attempt.claimed_at).field("ended_at", attempt.ended_at);
+  out.field("outcome", attempt.outcome);
+  if (!attempt.error.empty()) out.field("error", attempt.error);
+  out.field("exit_code", attempt.exit_code).field("exit_signal", attempt.exit_signal);
+  out.field("max_rss_bytes", attempt.max_rss_bytes);
+  if (!attempt.output_tail.empty()) out.field("output_tail", attempt.output_tail);
+  out.endObject();
+}
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/job.h"
+#include "models/json/json_doc.h"
+#include "models/json/json_writer.h"
+
+namespace muster {
+
+// The same placement always gives the same text; empty when nothing is constrained.
+std::string writePlacement(const Placement& placement);
+// What writePlacement() wrote.
+Placement parsePlacement(std::string_view text);
+
+// These readers note every fault under `pointer`; what could be read is in the answer.
+NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults);
+
+// One outcome as it stands in a single report or in an item of a bulk report.
+struct OutcomeReport {
+  JobId job;
+  Reporter reporter;
+  enum class Kind { kDone, kFailed, kReleased, kCancelled } kind = Kind::kDone;
+  std::optional<std::string> result;  // JSON
+  std::string artifacts;              // JSON array, empty: none
+  FailureReport failure;
+};
+OutcomeReport readComplete(JsonValue value, std::vector<FieldError>& faults);
+OutcomeReport readFail(JsonValue value, std::vector<FieldError>& faults);
+OutcomeReport readBulkItem(JsonValue value, const std::string& pointer,
+                           std::vector<FieldError>& faults);
+
+struct ClaimRequest {
+  WorkerId worker;
+  int max = 1;
+  Millis wait{0};
+  JobId job;  // empty: any
+};
+ClaimRequest readClaim(JsonValue value, const std::string& pointer,
+                       std::vector<FieldError>& faults);
+
+void writeJob(JsonWriter& out, const Job& job);
+// With the lease, for the worker that has just claimed it.
+void writeClaimedJob(JsonWriter& out, const Job& job);
+void writeAttempt(JsonWriter& out, const Attempt& attempt);
+
+}  // namespace muster

@@ -1,0 +1,97 @@
+#include "models/json/pool_json.h"
+
+#include <map>
+#include <type_traits>
+
+#include "models/json/json_reader.h"
+
+namespace muster {
+namespace {
+
+template <class T>
+std::optional<T> readField(ObjectReader& in, std::string_view name, const FieldRule& rule) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return in.boolean(name);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return in.number(name, rule.min, rule.max);
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    return in.integer(name, static_cast<std::int64_t>(rule.min),
+                      static_cast<std::int64_t>(rule.max));
+  } else if (rule.choices.empty()) {
+    return in.id(name);
+  } else {
+    return in.oneOf(name, rule.choices);
+  }
+}
+
+// Writes the groups as nested objects; the table lists the fields of a group side by side.
+void writeFields(JsonWriter& out, const PoolSettings& settings) {
+  std::string_view open_group;
+  const auto enter = [&](std::string_view group) {
+    if (group == open_group) return;
+    if (!open_group.empty()) out.endObject();
+    if (!group.empty()) out.key(group).beginObject();
+    open_group = group;
+  };
+  eachPoolField([&](std::string_view group, std::string_view name, auto member, const FieldRule&) {
+    if (!(settings.*member)) return;
+    enter(group);
+    out.field(name, *(settings.*member));
+  });
+  enter("");
+}
+
+}  // namespace
+
+PoolSettings readPoolSettings(JsonValue value, std::vector<FieldError>& faults,
+                              const std::string& pointer) {
+  PoolSettings settings;
+  std::map<std::string, ObjectReader, std::less<>> readers;
+  ObjectReader& top = readers.emplace("", ObjectReader(value, pointer, faults)).first->second;
+  for (const char* group : {"scaling", "retry", "limits"}) {
+    if (const auto nested = top.object(group)) {
+      readers.emplace(group, ObjectReader(*nested, top.pointer(group), faults));
+    }
+  }
+  eachPoolField(
+      [&](std::string_view group, std::string_view name, auto member, const FieldRule& rule) {
+        const auto reader = readers.find(group);
+        if (reader == readers.end()) return;
+        using Field = typename std::remove_reference_t<decltype(settings.*member)>::value_type;
+        settings.*member = readField<Field>(reader->second, name, rule);
+      });
+  for (auto& [group, reader] : readers) reader.finish();
+  return settings;
+}
+
+std::string writePoolSettings(const PoolSettings& settings) {
+  JsonWriter out;
+  out.beginObject();
+  writeFields(out, settings);
+  out.endObject();
+  return out.take();
+}
+
+void writePool(JsonWriter& out, const Pool& pool) {
+  out.beginObject().field("pool_id", pool.id);
+  writeFields(out, pool.settings);
+  out.field("launch_state", "ok").field("launch_failures", 0);
+  out.field("version", pool.version);
+  out.field("created_at", pool.created_at).field("updated_at", pool.updated_at).endObject();
+}
+
+void writePoolStats(JsonWriter& out, const PoolId& pool, const PoolStats& stats) {
+  out.beginObject().field("pool_id", pool);
+  out.field("queue_depth", stats.pending).field("runnable", stats.runnable);
+  out.field("delayed", stats.delayed).field("claimed", stats.claimed).field("done", stats.done);
+  out.field("poisoned", stats.poisoned).field("cancelled", stats.cancelled);
+  out.field("starting_workers", stats.starting_workers);
+  out.field("active_workers", stats.active_workers).field("busy_workers", stats.busy_workers);
+  out.field("idle_workers", stats.idle_workers);
+  out.field("terminating_workers", stats.terminating_workers);
+  out.field("lost_workers", stats.lost_workers);
+  out.field("oldest_pending_seconds", stats.oldest_pending_seconds);
+  out.field("p95_wait_ms", stats.p95_wait_ms).endObject();
+}
+
+}  // namespace muster

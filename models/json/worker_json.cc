@@ -1,0 +1,131 @@
+#include "models/json/worker_json.h"
+
+#include <limits>
+#include <unordered_set>
+
+#include "models/json/json_reader.h"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMaxObjectBytes = 65'536;
+
+std::optional<std::string> readObjectText(ObjectReader& in, std::string_view name) {
+  const auto value = in.object(name);
+  if (!value) return std::nullopt;
+  if (value->raw().size() > kMaxObjectBytes) {
+    in.fault(name, "length", "must not be larger than 64 KiB");
+    return std::nullopt;
+  }
+  return std::string(value->raw());
+}
+
+}  // namespace
+
+RegisterRequest readRegistration(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  RegisterRequest request;
+  NewWorker& worker = request.worker;
+  worker.id = WorkerId(in.id("worker_id").value_or(""));
+  worker.pool = in.id("pool_id").value_or("");
+  worker.host = in.text("host", 1, 256).value_or("");
+  worker.pid = in.integer("pid", 1, std::numeric_limits<std::int32_t>::max());
+  worker.capabilities = in.texts("capabilities", 1000, 256).value_or(std::vector<std::string>{});
+  worker.executor_types =
+      in.texts("executor_types", 1000, 256).value_or(std::vector<std::string>{});
+  worker.slots = static_cast<int>(in.integer("slots", 1, 1000).value_or(1));
+  worker.mode = in.oneOf("mode", {"once", "loop"}).value_or("");
+  worker.region = in.text("region", 1, 128).value_or("");
+  worker.started_at = in.time("started_at");
+  request.launch_token = in.text("launch_token", 1, 256).value_or("");
+  worker.metadata = readObjectText(in, "metadata").value_or("");
+  in.finish();
+  return request;
+}
+
+WorkerChange readWorkerChange(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  WorkerChange change;
+  change.status = in.text("status", 1, 64);
+  change.metadata = readObjectText(in, "metadata");
+  change.current_task = in.text("current_task_id", 0, 128);
+  in.finish();
+  return change;
+}
+
+WorkerChange readHeartbeat(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  WorkerChange change;
+  change.metadata = readObjectText(in, "metadata");
+  change.metrics = readObjectText(in, "metrics");
+  in.texts("held_resources_evicted", 1000, 512);
+  in.finish();
+  return change;
+}
+
+std::string mergeObjects(std::string_view base, std::string_view change) {
+  const auto below = JsonDoc::parse(base), above = JsonDoc::parse(change);
+  if (!above || !above->root().isObject()) return std::string(base);
+  JsonWriter out;
+  out.beginObject();
+  std::unordered_set<std::string> changed;
+  const JsonValue top = above->root();
+  for (auto it = top.begin(); it != top.end(); ++it) changed.insert(it.key());
+  if (below && below->root().isObject()) {
+    const JsonValue bottom = below->root();
+    for (auto it = bottom.begin(); it != bottom.end(); ++it) {
+      const std::string name = it.key();
+      if (!changed.contains(name)) out.key(name).raw((*it).raw());
+    }
+  }
+  for (auto it = top.begin(); it != top.end(); ++it) {
+    if (!(*it).isNull()) out.key(it.key()).raw((*it).raw());
+  }
+  out.endObject();
+  return out.take();
+}
+
+std::string writeTexts(const std::vector<std::string>& texts) {
+  JsonWriter out;
+  out.beginArray();
+  for (const auto& text : texts) out.value(text);
+  out.endArray();
+  return out.take();
+}
+
+std::vector<std::string> parseTexts(std::string_view json) {
+  std::vector<std::string> texts;
+  const auto doc = JsonDoc::parse(json);
+  if (!doc) return texts;
+  const JsonValue list = doc->root();
+  for (auto it = list.begin(); it != list.end(); ++it) {
+    texts.push_back((*it).string().value_or(""));
+  }
+  return texts;
+}
+
+void writeWorkerFields(JsonWriter& out, const Worker& worker) {
+  out.field("worker_id", worker.id);
+  if (!worker.pool.empty()) out.field("pool_id", worker.pool);
+  out.field("status", worker.status);
+  if (!worker.status_reason.empty()) out.field("status_reason", worker.status_reason);
+  if (!worker.mode.empty()) out.field("mode", worker.mode);
+  if (!worker.host.empty()) out.field("host", worker.host);
+  if (!worker.region.empty()) out.field("region", worker.region);
+  out.field("pid", worker.pid);
+  out.list("capabilities", worker.capabilities).list("executor_types", worker.executor_types);
+  out.field("slots", worker.slots).field("started_at", worker.started_at);
+  out.field("last_heartbeat", worker.last_heartbeat);
+  if (!worker.current_task.empty()) out.field("current_task_id", worker.current_task);
+  out.key("metadata").raw(worker.metadata).key("metrics").raw(worker.metrics);
+  out.field("jobs_done", worker.jobs_done).field("jobs_failed", worker.jobs_failed);
+  out.field("version", worker.version);
+}
+
+void writeWorker(JsonWriter& out, const Worker& worker) {
+  out.beginObject();
+  writeWorkerFields(out, worker);
+  out.endObject();
+}
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+#include "models/pool.h"
+
+namespace muster {
+
+PoolSettings PoolSettings::builtIn() {
+  PoolSettings s;
+  s.worker_mode = "once";
+  s.paused = false;
+  s.lease_seconds = 60;
+  s.heartbeat_interval_seconds = 30;
+  s.slots = 1;
+  s.jobs_per_worker = 1;
+  s.max_workers_per_host = 0;
+  s.launch_backoff_base_seconds = 1;
+  s.launch_backoff_cap_seconds = 300;
+  s.launch_suspend_after = 10;
+  s.scaling_mode = "queue";
+  s.min_workers = 0;
+  s.max_workers = 10;
+  s.warm_idle = 0;
+  s.max_retries = 3;
+  s.retry_base_ms = 400;
+  s.retry_jitter = 0.2;
+  s.retry_cap_ms = 60'000;
+  s.per_tenant_concurrency = 3;
+  return s;
+}
+
+PoolSettings overlay(const PoolSettings& base, const PoolSettings& top) {
+  PoolSettings merged = base;
+  eachPoolField([&](std::string_view, std::string_view, auto member, const FieldRule&) {
+    if (top.*member) merged.*member = top.*member;
+  });
+  return merged;
+}
+
+std::optional<std::pair<std::string, std::string>> contradiction(const PoolSettings& settings) {
+  if (*settings.min_workers > *settings.max_workers) {
+    return {{"/scaling/min_workers", "must not be above max_workers"}};
+  }
+  if (*settings.warm_idle > *settings.max_workers) {
+    return {{"/scaling/warm_idle", "must not be above max_workers"}};
+  }
+  if (settings.stale_threshold_seconds &&
+      *settings.stale_threshold_seconds < *settings.heartbeat_interval_seconds) {
+    return {{"/stale_threshold_seconds", "must not be below heartbeat_interval_seconds"}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace muster

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/ids.h"
+#include "models/policy/retry.h"
+#include "models/policy/staleness.h"
+#include "models/time.h"
+
+namespace muster {
+
+// The settings of a pool. In what a client sends and the store keeps, only what was set is
+// present; overlay() on the service's defaults gives the settings in force.
+struct PoolSettings {
+  std::optional<std::string> template_name;
+  std::optional<std::string> worker_mode;
+  std::optional<bool> paused;
+  std::optional<std::int64_t> lease_seconds;
+  std::optional<std::int64_t> heartbeat_interval_seconds;
+  std::optional<std::int64_t> stale_threshold_seconds;  // unset: 2 × heartbeat interval
+  std::optional<std::int64_t> slots;
+  std::optional<std::int64_t> jobs_per_worker;
+  std::optional<std::int64_t> max_workers_per_host;
+  std::optional<std::int64_t> launch_backoff_base_seconds;
+  std::optional<std::int64_t> launch_backoff_cap_seconds;
+  std::optional<std::int64_t> launch_suspend_after;
+
+  std::optional<std::string> scaling_mode;
+  std::optional<std::int64_t> min_workers;
+  std::optional<std::int64_t> max_workers;
+  std::optional<std::int64_t> warm_idle;
+  std::optional<std::int64_t> target_workers;
+  std::optional<std::string> preset;
+  std::optional<double> target_p95_latency_ms;
+  std::optional<std::int64_t> target_queue_depth;
+  std::optional<std::int64_t> scale_up_step;
+  std::optional<std::int64_t> scale_down_step;
+  std::optional<std::int64_t> scale_decision_interval_ms;
+
+  std::optional<std::int64_t> max_retries;
+  std::optional<std::int64_t> retry_base_ms;
+  std::optional<double> retry_jitter;
+  std::optional<std::int64_t> retry_cap_ms;
+
+  std::optional<std::int64_t> per_tenant_concurrency;
+
+  bool operator==(const PoolSettings&) const = default;
+
+  // The defaults of a service that nobody configured. Every field but the truly optional is set.
+  static PoolSettings builtIn();
+
+  // Meaningful only on settings in force.
+  Millis lease() const { return Seconds(*lease_seconds); }
+  Millis heartbeatInterval() const { return Seconds(*heartbeat_interval_seconds); }
+  Millis staleAfter() const {
+    return staleThreshold(stale_threshold_seconds
+                              ? std::optional<Millis>(Seconds(*stale_threshold_seconds))
+                              : std::nullopt,
+                          heartbeatInterval());
+  }
+  RetryPolicy retryPolicy() const {
+    return {Millis(*retry_base_ms), *retry_jitter, Millis(*retry_cap_ms)};
+  }
+};
+
+// What a field of PoolSettings may hold.
+struct FieldRule {
+  double min = 0;
+  double max = 0;
+  std::vector<std::string> choices = {};
+};
+
+// The one list of the fields: calls visit(group, name, member, rule) for each. The group is the
+// JSON object the field lives in ("" for the pool itself).
+template <class Visitor>
+void eachPoolField(Visitor visit) {
+  using P = PoolSettings;
+  constexpr double kDay = 86'400, kMany = 1'000'000,
+                   kCount = std::numeric_limits<std::int32_t>::max();
+  visit("", "template", &P::template_name, FieldRule{1, 128});
+  visit("", "worker_mode", &P::worker_mode, FieldRule{0, 0, {"once", "loop"}});
+  visit("", "paused", &P::paused, FieldRule{});
+  visit("", "lease_seconds", &P::lease_seconds, FieldRule{1, kDay});
+  visit("", "heartbeat_interval_seconds", &P::heartbeat_interval_seconds, FieldRule{1, kDay});
+  visit("", "stale_threshold_seconds", &P::stale_threshold_seconds, FieldRule{1, kDay});
+  visit("", "slots", &P::slots, FieldRule{1, 1000});
+  visit("", "jobs_per_worker", &P::jobs_per_worker, FieldRule{1, kMany});
+  visit("", "max_workers_per_host", &P::max_workers_per_host, FieldRule{0, kMany});
+  visit("", "launch_backoff_base_seconds", &P::launch_backoff_base_seconds, FieldRule{0, kDay});
+  visit("", "launch_backoff_cap_seconds", &P::launch_backoff_cap_seconds, FieldRule{0, kDay});
+  visit("", "launch_suspend_after", &P::launch_suspend_after, FieldRule{1, kMany});
+  visit("scaling", "mode", &P::scaling_mode, FieldRule{0, 0, {"queue", "target", "adaptive"}});
+  visit("scaling", "min_workers", &P::min_workers, FieldRule{0, kMany});
+  visit("scaling", "max_workers", &P::max_workers, FieldRule{0, kMany});
+  visit("scaling", "warm_idle", &P::warm_idle, FieldRule{0, kMany});
+  visit("scaling", "target_workers", &P::target_workers, FieldRule{0, kMany});
+  visit("scaling", "preset", &P::preset,
+        FieldRule{0, 0, {"low-latency", "high-throughput", "balanced", "cost-optimized"}});
+  visit("scaling", "target_p95_latency_ms", &P::target_p95_latency_ms, FieldRule{0, kCount});
+  visit("scaling", "target_queue_depth", &P::target_queue_depth, FieldRule{0, kCount});
+  visit("scaling", "scale_up_step", &P::scale_up_step, FieldRule{0, kMany});
+  visit("scaling", "scale_down_step", &P::scale_down_step, FieldRule{0, kMany});
+  visit("scaling", "scale_decision_interval_ms", &P::scale_decision_interval_ms,
+        FieldRule{0, kCount});
+  visit("retry", "max_retries", &P::max_retries, FieldRule{0, 1000});
+  visit("retry", "base_ms", &P::retry_base_ms, FieldRule{0, kCount});
+  visit("retry", "jitter", &P::retry_jitter, FieldRule{0, 1});
+  visit("retry", "cap_ms", &P::retry_cap_ms, FieldRule{0, kCount});
+  visit("limits", "per_tenant_concurrency", &P::per_tenant_concurrency, FieldRule{1, kMany});
+}
+
+// What `top` sets, and `base` for the rest.
+PoolSettings overlay(const PoolSettings& base, const PoolSettings& top);
+
+// A rule that only two fields together can break, as (pointer, what is wrong); checked on the
+// settings in force.
+std::optional<std::pair<std::string, std::string>> contradiction(const PoolSettings& settings);
+
+struct Pool {
+  PoolId id;
+  PoolSettings given;     // what was set
+  PoolSettings settings;  // in force
+  std::int64_t version = 1;
+  Time created_at;
+  Time updated_at;
+};
+
+struct PoolStats {
+  std::int64_t pending = 0, delayed = 0, runnable = 0, claimed = 0, done = 0, poisoned = 0,
+               cancelled = 0;
+  std::int64_t starting_workers = 0, active_workers = 0, busy_workers = 0, idle_workers = 0,
+               terminating_workers = 0, lost_workers = 0;
+  double oldest_pending_seconds = 0;
+  double p95_wait_ms = 0;
+};
+
+}  // namespace muster

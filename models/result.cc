@@ -1,0 +1,118 @@
+#include "models/result.h"
+
+namespace muster {
+
+const ErrorKind& describe(ErrorCode code) {
+  static constexpr ErrorKind kInvalidJson{"invalid_json", 400, "The body is not valid JSON", false};
+  static constexpr ErrorKind kInvalidQuery{"invalid_query", 400, "A query parameter is not valid",
+                                           false};
+  static constexpr ErrorKind kInvalidHeader{"invalid_header", 400, "A header is not valid", false};
+  static constexpr ErrorKind kLimitExceeded{
+      "limit_exceeded", 400, "The body is nested too deep or has too many keys", false};
+  static constexpr ErrorKind kUnauthorized{"unauthorized", 401, "A valid token is required", false};
+  static constexpr ErrorKind kForbidden{"forbidden", 403, "The token lacks the needed scope",
+                                        false};
+  static constexpr ErrorKind kOrigin{"origin_not_allowed", 403,
+                                     "Requests from this web origin are not allowed", false};
+  static constexpr ErrorKind kNotFound{"not_found", 404, "There is no such thing", false};
+  static constexpr ErrorKind kWorkerUnknown{"worker_unknown", 404, "The worker is not registered",
+                                            false};
+  static constexpr ErrorKind kMethod{"method_not_allowed", 405, "The path has no such method",
+                                     false};
+  static constexpr ErrorKind kLeaseLost{"lease_lost", 409, "The lease is no longer yours", false};
+  static constexpr ErrorKind kFinished{"already_finished", 409, "The job has already finished",
+                                       false};
+  static constexpr ErrorKind kNotClaimed{"not_claimed", 409, "The job is not claimed", false};
+  static constexpr ErrorKind kNotClaimable{"not_claimable", 409, "The job cannot be claimed now",
+                                           false};
+  static constexpr ErrorKind kNotRetryable{
+      "not_retryable", 409, "Only poisoned and cancelled jobs can be retried", false};
+  static constexpr ErrorKind kJobActive{"job_active", 409, "A worker holds the job", false};
+  static constexpr ErrorKind kWorkerActive{"worker_active", 409, "The worker has not ended", false};
+  static constexpr ErrorKind kPoolNotEmpty{"pool_not_empty", 409, "The pool still holds jobs",
+                                           false};
+  static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
+  static constexpr ErrorKind kEventsExpired{"events_expired", 410,
+                                            "The events after that position are gone", false};
+  static constexpr ErrorKind kVersion{"version_mismatch", 412, "The resource has changed", false};
+  static constexpr ErrorKind kTooLarge{"body_too_large", 413, "The body is too large", false};
+  static constexpr ErrorKind kHost{"misdirected_host", 421, "The Host header is not ours", false};
+  static constexpr ErrorKind kInvalid{"validation_failed", 422, "Some fields are not valid", false};
+  static constexpr ErrorKind kInvalidId{"invalid_id", 422, "The id in the path is not valid",
+                                        false};
+  static constexpr ErrorKind kKeyReused{"idempotency_key_reused", 422,
+                                        "The Idempotency-Key was used with another body", false};
+  static constexpr ErrorKind kRate{"rate_limited", 429, "Too many requests", true};
+  static constexpr ErrorKind kInternal{"internal_error", 500, "Something went wrong here", true};
+  static constexpr ErrorKind kDraining{"draining", 503, "The service is stopping", true};
+  static constexpr ErrorKind kBusy{"store_busy", 503, "The store is busy", true};
+  static constexpr ErrorKind kStore{"store_unavailable", 503, "The store cannot be used", true};
+
+  switch (code) {
+    case ErrorCode::kInvalidJson:
+      return kInvalidJson;
+    case ErrorCode::kInvalidQuery:
+      return kInvalidQuery;
+    case ErrorCode::kInvalidHeader:
+      return kInvalidHeader;
+    case ErrorCode::kLimitExceeded:
+      return kLimitExceeded;
+    case ErrorCode::kUnauthorized:
+      return kUnauthorized;
+    case ErrorCode::kForbidden:
+      return kForbidden;
+    case ErrorCode::kOriginNotAllowed:
+      return kOrigin;
+    case ErrorCode::kNotFound:
+      return kNotFound;
+    case ErrorCode::kWorkerUnknown:
+      return kWorkerUnknown;
+    case ErrorCode::kMethodNotAllowed:
+      return kMethod;
+    case ErrorCode::kLeaseLost:
+      return kLeaseLost;
+    case ErrorCode::kAlreadyFinished:
+      return kFinished;
+    case ErrorCode::kNotClaimed:
+      return kNotClaimed;
+    case ErrorCode::kNotClaimable:
+      return kNotClaimable;
+    case ErrorCode::kNotRetryable:
+      return kNotRetryable;
+    case ErrorCode::kJobActive:
+      return kJobActive;
+    case ErrorCode::kWorkerActive:
+      return kWorkerActive;
+    case ErrorCode::kPoolNotEmpty:
+      return kPoolNotEmpty;
+    case ErrorCode::kGone:
+      return kGone;
+    case ErrorCode::kEventsExpired:
+      return kEventsExpired;
+    case ErrorCode::kVersionMismatch:
+      return kVersion;
+    case ErrorCode::kBodyTooLarge:
+      return kTooLarge;
+    case ErrorCode::kMisdirectedHost:
+      return kHost;
+    case ErrorCode::kInvalid:
+      return kInvalid;
+    case ErrorCode::kInvalidId:
+      return kInvalidId;
+    case ErrorCode::kIdempotencyMismatch:
+      return kKeyReused;
+    case ErrorCode::kRateLimited:
+      return kRate;
+    case ErrorCode::kInternal:
+      return kInternal;
+    case ErrorCode::kDraining:
+      return kDraining;
+    case ErrorCode::kStoreBusy:
+      return kBusy;
+    case ErrorCode::kStoreUnavailable:
+      return kStore;
+  }
+  return kInternal;
+}
+
+}  // namespace muster

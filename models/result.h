@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace muster {
+
+// Every way in which a request can be refused. The names are part of the API and never change
+// their meaning; describe() gives the name, the HTTP status and the title of each.
+enum class ErrorCode {
+  kInvalidJson,
+  kInvalidQuery,
+  kInvalidHeader,
+  kLimitExceeded,
+  kUnauthorized,
+  kForbidden,
+  kOriginNotAllowed,
+  kNotFound,
+  kWorkerUnknown,
+  kMethodNotAllowed,
+  kLeaseLost,
+  kAlreadyFinished,
+  kNotClaimed,
+  kNotClaimable,
+  kNotRetryable,
+  kJobActive,
+  kWorkerActive,
+  kPoolNotEmpty,
+  kGone,
+  kEventsExpired,
+  kVersionMismatch,
+  kBodyTooLarge,
+  kMisdirectedHost,
+  kInvalid,
+  kInvalidId,
+  kIdempotencyMismatch,
+  kRateLimited,
+  kInternal,
+  kDraining,
+  kStoreBusy,
+  kStoreUnavailable,
+};
+
+struct ErrorKind {
+  std::string_view name;
+  int status;
+  std::string_view title;
+  bool retryable;
+};
+const ErrorKind& describe(ErrorCode code);
+
+// One bad field: where (a JSON pointer, or the name of a query parameter or header), and why.
+struct FieldError {
+  std::string pointer;
+  std::string code;
+  std::string detail;
+
+  bool operator==(const FieldError&) const = default;
+};
+
+struct Error {
+  ErrorCode code;
+  std::string detail;
+  std::vector<FieldError> fields = {};
+  std::optional<std::chrono::seconds> retry_after = {};
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+inline tl::unexpected<Error> fail(ErrorCode code, std::string detail) {
+  return tl::unexpected<Error>(Error{code, std::move(detail)});
+}
+
+}  // namespace muster

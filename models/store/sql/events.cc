@@ -1,0 +1,80 @@
+#include "models/store/sql/events.h"
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+#define MUSTER_SELECT_EVENT \
+  "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details FROM events "
+
+constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_id = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kFirst{"SELECT min(seq) FROM events"};
+constexpr Sql kLast{"SELECT max(seq) FROM events"};
+constexpr Sql kRemoveOld{
+    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < "
+    "(SELECT max(seq) FROM events) ORDER BY seq LIMIT $2) AND at < $1"};
+
+Event readRow(const SqlRows& row) {
+  Event event;
+  event.seq = row.integer(0);
+  event.at = row.time(1);
+  event.type = row.string(2);
+  event.pool = row.string(3);
+  event.job = row.string(4);
+  event.worker = row.string(5);
+  if (!row.isNull(6)) event.attempt = static_cast<int>(row.integer(6));
+  event.details = row.string(7);
+  return event;
+}
+
+}  // namespace
+
+bool EventFilter::matches(const Event& event) const {
+  return (types.empty() || std::find(types.begin(), types.end(), event.type) != types.end()) &&
+         (pool.empty() || pool == event.pool) && (job.empty() || job == event.job) &&
+         (worker.empty() || worker == event.worker);
+}
+
+Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, int limit) {
+  if (after > 0) {
+    auto first = s_.db.query(kFirst);
+    if (first.next() && !first->isNull(0) && after + 1 < first->integer(0)) {
+      return fail(ErrorCode::kEventsExpired, "the oldest event kept is " +
+                                                 std::to_string(first->integer(0)) +
+                                                 "; begin there or leave out the position");
+    }
+  }
+  constexpr int kLookAtMost = 20'000;
+  EventPage page;
+  page.read_to = after;
+  int looked_at = 0;
+  auto rows = filter.job.empty() ? s_.db.query(kAfter, after, kLookAtMost)
+                                 : s_.db.query(kOfJob, after, kLookAtMost, filter.job);
+  while (rows.next()) {
+    ++looked_at;
+    Event event = readRow(*rows);
+    if (filter.matches(event)) {
+      if (page.events.size() == static_cast<std::size_t>(limit)) {
+        page.more = true;
+        return page;
+      }
+      page.events.push_back(std::move(event));
+    }
+    page.read_to = rows->integer(0);
+  }
+  page.more = looked_at == kLookAtMost;
+  return page;
+}
+
+std::int64_t Events::last() {
+  auto rows = s_.db.query(kLast);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
+std::int64_t Events::removeOld(Time before, int limit) {
+  return s_.db.execute(kRemoveOld, before, limit);
+}
+
+}  // namespace muster

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/event.h"
+#include "models/result.h"
+#include "models/store/sql/session.h"
+
+namespace muster {
+
+struct EventFilter {
+  std::vector<std::string> types;  // empty: all
+  std::string pool;
+  std::string job;
+  std::string worker;
+
+  bool matches(const Event& event) const;
+};
+
+struct EventPage {
+  std::vector<Event> events;
+  std::int64_t read_to = 0;  // nothing up to here is left to look at
+  bool more = false;         // the log goes on behind read_to
+};
+
+// The log of all state changes, in the order they were committed.
+class Events {
+ public:
+  explicit Events(Session& session) : s_(session) {}
+
+  // Those after `after` that match, oldest first. Looks at a bounded number, so a page may be
+  // empty and still say there is more. kEventsExpired when some after `after` are gone already.
+  Result<EventPage> list(std::int64_t after, const EventFilter& filter, int limit);
+
+  std::int64_t last();
+  // Older than `before`, but never the newest: numbers are not given twice.
+  std::int64_t removeOld(Time before, int limit);
+
+ private:
+  Session& s_;
+};
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#include "models/store/sql/idempotency.h"
+
+namespace muster {
+namespace {
+
+constexpr auto kKeep = std::chrono::hours(24);
+
+constexpr Sql kFind{
+    "SELECT body_hash, status, body FROM idempotency WHERE principal = $1 AND method = $2 "
+    "AND path = $3 AND key = $4 AND expires_at > $5"};
+constexpr Sql kRemember{
+    "INSERT INTO idempotency (principal, method, path, key, body_hash, status, body, expires_at) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (principal, method, path, key) "
+    "DO UPDATE SET body_hash = excluded.body_hash, status = excluded.status, "
+    "body = excluded.body, expires_at = excluded.expires_at"};
+constexpr Sql kRemoveExpired{
+    "DELETE FROM idempotency WHERE (principal, method, path, key) IN "
+    "(SELECT principal, method, path, key FROM idempotency WHERE expires_at <= $1 "
+    "ORDER BY expires_at LIMIT $2)"};
+
+}  // namespace
+
+Result<std::optional<StoredAnswer>> Idempotency::find(const RequestKey& key) {
+  auto rows = s_.db.query(kFind, key.principal, key.method, key.path, key.key, s_.now);
+  if (!rows.next()) return std::optional<StoredAnswer>();
+  if (rows->text(0) != key.body_hash) {
+    return fail(ErrorCode::kIdempotencyMismatch,
+                "this Idempotency-Key was sent before with another body; use a new key");
+  }
+  return std::optional(StoredAnswer{static_cast<int>(rows->integer(1)), rows->string(2)});
+}
+
+void Idempotency::remember(const RequestKey& key, const StoredAnswer& answer) {
+  s_.db.execute(kRemember, key.principal, key.method, key.path, key.key, key.body_hash,
+                answer.status, answer.body, s_.now + kKeep);
+}
+
+std::int64_t Idempotency::removeExpired(int limit) {
+  return s_.db.execute(kRemoveExpired, s_.now, limit);
+}
+
+}  // namespace muster

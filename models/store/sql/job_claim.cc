@@ -1,0 +1,167 @@
+// Jobs are taken by workers.
+#include <algorithm>
+#include <unordered_map>
+
+#include "models/json/job_json.h"
+#include "models/store/sql/job_sql.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/pools.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
+                          "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
+                          "AND (j.expires_at IS NULL OR j.expires_at > $2) "
+                          "ORDER BY j.priority DESC, j.seq LIMIT $3 /*skip_locked*/"};
+constexpr Sql kTake{
+    "UPDATE jobs SET status = 'claimed', delayed = 0, attempts = attempts + 1, claimed_by = $2, "
+    "claimed_at = $3, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
+    "progress = NULL, progress_message = NULL, version = version + 1 "
+    "WHERE seq = $1 AND status = 'pending'"};
+constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
+constexpr Sql kTenantTakes{
+    "INSERT INTO tenants (pool_id, tenant, claimed) VALUES ($1, $2, 1) "
+    "ON CONFLICT (pool_id, tenant) DO UPDATE SET claimed = tenants.claimed + 1"};
+constexpr Sql kRunningOnNode{
+    "SELECT count(*) FROM jobs j JOIN workers w ON w.worker_id = j.claimed_by "
+    "WHERE j.status = 'claimed' AND j.lane_id = $1 AND w.host = $2"};
+constexpr Sql kNextDue{
+    "SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1 "
+    "AND pool_id = $1"};
+
+}  // namespace
+
+// The best jobs over all lanes the worker may serve. Each lane's head is in order, so the best
+// `max` of the heads together are the best of the pool.
+std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& traits, int max) {
+  std::vector<Row> found;
+  std::unordered_map<std::string, std::int64_t> free_places;
+  const auto lanes = Pools(s_).lanes(pool.id);
+  for (const Lane& lane : lanes) {
+    std::int64_t limit = max;
+    if (!lane.placement.empty()) {
+      const Placement placement = parsePlacement(lane.placement);
+      std::int64_t running = 0;
+      if (placement.max_parallel_per_node) {
+        auto rows = s_.db.query(kRunningOnNode, lane.id, traits.node);
+        rows.next();
+        running = rows->integer(0);
+        limit = std::min<std::int64_t>(limit, *placement.max_parallel_per_node - running);
+      }
+      if (placementObstacle(placement, traits, static_cast<int>(running))) continue;
+    }
+    if (!lane.tenant.empty()) {
+      auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
+      if (fresh) {
+        auto rows = s_.db.query(kTenantClaimed, pool.id, lane.tenant);
+        const std::int64_t used = rows.next() ? rows->integer(0) : 0;
+        place->second = *pool.settings.per_tenant_concurrency - used;
+      }
+      limit = std::min(limit, place->second);
+    }
+    if (limit <= 0) continue;
+    auto rows = s_.db.query(kHeadOfLane, lane.id, s_.now, limit);
+    while (rows.next()) found.push_back(readRow(*rows, true));
+  }
+  if (lanes.size() > 1) {
+    std::sort(found.begin(), found.end(), [](const Row& a, const Row& b) {
+      return a.job.priority != b.job.priority ? a.job.priority > b.job.priority : a.seq < b.seq;
+    });
+  }
+
+  // A tenant's places are shared by all its lanes.
+  std::vector<Row> chosen;
+  for (Row& row : found) {
+    if (chosen.size() == static_cast<std::size_t>(max)) break;
+    if (!row.job.tenant.empty() && free_places[row.job.tenant]-- <= 0) continue;
+    chosen.push_back(std::move(row));
+  }
+  return chosen;
+}
+
+std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
+                             const WorkerTraits& traits, int max) {
+  std::vector<Job> jobs;
+  if (*pool.settings.paused) return jobs;
+  if (s_.due_until != s_.now) {  // once for all claims of one commit
+    constexpr int kDueAtOnce = 1000;
+    promoteDue(kDueAtOnce);
+    expirePending(kDueAtOnce);
+    s_.due_until = s_.now;
+  }
+  auto rows = candidates(pool, traits, max);
+  if (rows.empty()) return jobs;
+  // One token for all: it proves the lease only together with the job's id, and no other claim of
+  // the same job has it.
+  const std::string token = s_.random.token();
+  jobs.reserve(rows.size());
+  for (Row& row : rows) {
+    take(row, pool, worker, token);
+    jobs.push_back(std::move(row.job));
+  }
+  return jobs;
+}
+
+Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
+                           const JobId& id) {
+  auto row = load(id, true);
+  if (!row || row->job.pool != pool.id) {
+    return muster::fail(ErrorCode::kNotFound,
+                        "there is no job '" + id.str() + "' in pool '" + pool.id.str() + "'");
+  }
+  const auto refuse = [](std::string why) {
+    return muster::fail(ErrorCode::kNotClaimable, std::move(why));
+  };
+  const Job& job = row->job;
+  if (job.status != JobStatus::kPending)
+    return refuse("the job is " + std::string(name(job.status)));
+  if (*pool.settings.paused) return refuse("the pool is paused");
+  if (job.available_at > s_.now) {
+    return refuse("the job is delayed until " + formatTime(job.available_at));
+  }
+  if (job.expires_at && *job.expires_at <= s_.now) return refuse("the job has expired");
+  if (!job.placement.empty()) {
+    auto running = s_.db.query(kRunningOnNode, row->lane, traits.node);
+    running.next();
+    if (const auto obstacle = placementObstacle(parsePlacement(job.placement), traits,
+                                                static_cast<int>(running->integer(0)))) {
+      return refuse(*obstacle);
+    }
+  }
+  if (!job.tenant.empty()) {
+    auto used = s_.db.query(kTenantClaimed, pool.id, job.tenant);
+    if (used.next() && used->integer(0) >= *pool.settings.per_tenant_concurrency) {
+      return refuse("the tenant's limit is reached");
+    }
+  }
+  take(*row, pool, worker, s_.random.token());
+  return std::move(row->job);
+}
+
+void Jobs::take(Row& row, const Pool& pool, const std::string& worker, const std::string& token) {
+  Job& job = row.job;
+  job.status = JobStatus::kClaimed;
+  job.attempts += 1;
+  job.version += 1;
+  job.claimed_by = worker;
+  job.claimed_at = s_.now;
+  job.lease_token = token;
+  job.lease_expires_at = s_.now + pool.settings.lease();
+  job.error.clear();
+  job.reason.clear();
+  job.progress.reset();
+  job.progress_message.clear();
+  s_.db.execute(kTake, row.seq, job.claimed_by, job.claimed_at, job.lease_token,
+                job.lease_expires_at);
+  s_.countMove(row.lane, JobStatus::kPending, JobStatus::kClaimed);
+  if (!job.tenant.empty()) s_.db.execute(kTenantTakes, job.pool, job.tenant);
+  emit(event_type::kJobClaimed, row);
+}
+
+std::optional<Time> Jobs::nextDue(const PoolId& pool) {
+  auto rows = s_.db.query(kNextDue, pool);
+  return rows.next() ? rows->maybeTime(0) : std::nullopt;
+}
+
+}  // namespace muster

@@ -1,0 +1,380 @@
+// Jobs end: done, failed, given back, cancelled, retried, removed.
+#include "models/json/json_writer.h"
+#include "models/policy/retry.h"
+#include "models/store/sql/job_sql.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/pools.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kComplete{
+    "UPDATE jobs SET status = 'done', finished_at = $3, lease_expires_at = NULL, "
+    "version = version + 1 WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
+constexpr Sql kInsertResult{"INSERT INTO job_results (seq, result, artifacts) VALUES ($1, $2, $3)"};
+constexpr Sql kEndTry{
+    "UPDATE jobs SET status = $3, delayed = $4, attempts = $5, crashes = $6, available_at = $7, "
+    "finished_at = $8, claimed_by = NULL, claimed_at = NULL, lease_token = NULL, "
+    "lease_expires_at = NULL, cancel_requested = 0, error = $9, reason = $10, progress = NULL, "
+    "progress_message = NULL, version = version + 1 "
+    "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
+constexpr Sql kInsertAttempt{
+    "INSERT INTO attempts (seq, attempt, worker_id, lease_token, claimed_at, ended_at, outcome, "
+    "error, exit_code, exit_signal, max_rss_bytes, output_tail) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+constexpr Sql kFindAttempt{
+    "SELECT outcome, error FROM attempts WHERE seq = $1 AND lease_token = $2 LIMIT 1"};
+constexpr Sql kRenew{
+    "UPDATE jobs SET lease_expires_at = $3, version = version + 1 "
+    "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
+constexpr Sql kProgress{
+    "UPDATE jobs SET progress = $3, progress_message = $4, version = version + 1 "
+    "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
+constexpr Sql kCancelPending{
+    "UPDATE jobs SET status = 'cancelled', delayed = 0, finished_at = $2, reason = $3, "
+    "version = version + 1 WHERE seq = $1 AND status = 'pending'"};
+constexpr Sql kRequestCancel{
+    "UPDATE jobs SET cancel_requested = 1, reason = $2, version = version + 1 "
+    "WHERE seq = $1 AND status = 'claimed'"};
+constexpr Sql kRetry{
+    "UPDATE jobs SET status = 'pending', delayed = 0, attempts = 0, available_at = $2, "
+    "expires_at = NULL, finished_at = NULL, cancel_requested = 0, error = NULL, reason = NULL, "
+    "version = version + 1 WHERE seq = $1 AND status IN ('poisoned', 'cancelled')"};
+constexpr Sql kLivingTwin{
+    "SELECT id FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
+    "AND status IN ('pending', 'claimed')"};
+constexpr Sql kTenantLeaves{
+    "UPDATE tenants SET claimed = claimed - 1 WHERE pool_id = $1 AND tenant = $2 AND claimed > 0"};
+constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
+constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
+constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
+constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
+constexpr Sql kWorkerDone{"UPDATE workers SET jobs_done = jobs_done + 1 WHERE worker_id = $1"};
+constexpr Sql kWorkerFailed{
+    "UPDATE workers SET jobs_failed = jobs_failed + 1 WHERE worker_id = $1"};
+
+Error noJob(const JobId& id) {
+  return {ErrorCode::kNotFound, "there is no job '" + id.str() + "'"};
+}
+
+Error lost(const Job& job) {
+  return {ErrorCode::kLeaseLost,
+          "the lease has ended; the job is " + std::string(name(job.status))};
+}
+
+std::string failureDetails(const Job& job, const FailureReport& report) {
+  JsonWriter out;
+  out.beginObject();
+  if (!report.error.empty()) out.field("error", report.error.substr(0, 1000));
+  if (!job.reason.empty()) out.field("reason", job.reason);
+  if (job.status == JobStatus::kPending) out.field("available_at", job.available_at);
+  out.endObject();
+  return out.take();
+}
+
+}  // namespace
+
+void Jobs::emit(std::string_view type, const Row& row, std::string details) {
+  Event event;
+  event.type = type;
+  event.pool = row.job.pool.str();
+  event.job = row.job.id.str();
+  event.worker = row.job.claimed_by;
+  if (row.job.attempts > 0) event.attempt = row.job.attempts;
+  event.details = std::move(details);
+  if (row.job.claimed_at) {
+    const bool just_claimed = row.job.status == JobStatus::kClaimed;
+    event.took = just_claimed ? s_.now - row.job.available_at : s_.now - *row.job.claimed_at;
+  }
+  s_.emit(std::move(event));
+}
+
+void Jobs::leaveClaimed(const Row& row, JobStatus to) {
+  s_.countMove(row.lane, JobStatus::kClaimed, to);
+  if (!row.job.tenant.empty()) s_.db.execute(kTenantLeaves, row.job.pool, row.job.tenant);
+}
+
+// The lease token proves it; without one the holder is taken at its word.
+bool Jobs::holds(const Row& row, const Reporter& by) {
+  if (row.job.status != JobStatus::kClaimed) return false;
+  if (!by.lease_token.empty()) return row.job.lease_token == by.lease_token;
+  return by.worker.empty() || by.worker == row.job.claimed_by;
+}
+
+// Why a reporter who does not hold the job is refused. A result that comes too late leaves a trace.
+Error Jobs::refuse(const Row& row, const Reporter& by) {
+  const std::string status(name(row.job.status));
+  if (by.lease_token.empty() && row.job.status != JobStatus::kClaimed) {
+    if (!isFinished(row.job.status)) return {ErrorCode::kNotClaimed, "no worker holds the job"};
+    return {ErrorCode::kAlreadyFinished, "the job is " + status};
+  }
+  Event event;
+  event.type = event_type::kJobLateResultDropped;
+  event.pool = row.job.pool.str();
+  event.job = row.job.id.str();
+  event.worker = by.worker;
+  event.details = JsonWriter().beginObject().field("status", status).endObject().take();
+  s_.emit(std::move(event));
+  return {ErrorCode::kLeaseLost, row.job.status == JobStatus::kClaimed
+                                     ? "another lease holds the job"
+                                     : "the lease has ended; the job is " + status};
+}
+
+Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
+                           const std::optional<std::string>& result, const std::string& artifacts,
+                           bool with_data) {
+  auto held = load(id, with_data);
+  if (!held) return tl::unexpected(noJob(id));
+  Job& job = held->job;
+  if (!holds(*held, by)) {
+    if (job.status != JobStatus::kDone || by.lease_token.empty() ||
+        job.lease_token != by.lease_token) {
+      return tl::unexpected(refuse(*held, by));
+    }
+    const Job finished = with_data ? job : *find(id);
+    if (finished.result == result && finished.artifacts == artifacts) return std::move(job);
+    return muster::fail(ErrorCode::kAlreadyFinished, "the job is done with another result");
+  }
+  s_.db.execute(kComplete, held->seq, job.lease_token, s_.now);
+  if (result || !artifacts.empty()) {
+    s_.db.execute(kInsertResult, held->seq, result, orNull(artifacts));
+  }
+  leaveClaimed(*held, JobStatus::kDone);
+  s_.db.execute(kWorkerDone, job.claimed_by);
+  job.status = JobStatus::kDone;
+  job.finished_at = s_.now;
+  job.lease_expires_at.reset();
+  job.result = result;
+  job.artifacts = artifacts;
+  job.version += 1;
+  emit(event_type::kJobCompleted, *held);
+  return std::move(job);
+}
+
+void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
+  Job& job = row.job;
+  s_.db.execute(kInsertAttempt, row.seq, job.attempts, orNull(job.claimed_by), job.lease_token,
+                job.claimed_at, s_.now, ending.outcome, orNull(report.error), report.exit_code,
+                report.exit_signal, report.max_rss_bytes, orNull(report.output_tail));
+  job.status = ending.status;
+  job.crashes += ending.crashed ? 1 : 0;
+  job.available_at = ending.status == JobStatus::kPending ? ending.available_at : job.available_at;
+  if (isFinished(ending.status)) job.finished_at = s_.now;
+  job.error = report.error;
+  job.reason = ending.reason;
+  const bool delayed = ending.status == JobStatus::kPending && ending.available_at > s_.now;
+  s_.db.execute(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
+                job.crashes, job.available_at, job.finished_at, orNull(job.error),
+                orNull(job.reason));
+  leaveClaimed(row, ending.status);
+  emit(ending.event, row, failureDetails(job, report));  // names the try that ended, and its worker
+
+  job.attempts = ending.attempts;
+  job.version += 1;
+  job.claimed_by.clear();
+  job.claimed_at.reset();
+  job.lease_token.clear();
+  job.lease_expires_at.reset();
+  job.cancel_requested = false;
+  job.progress.reset();
+  job.progress_message.clear();
+}
+
+// The same report of the same try came before: its answer was lost on the way.
+bool Jobs::repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
+                         const std::string& error) {
+  if (by.lease_token.empty()) return false;
+  auto attempt = s_.db.query(kFindAttempt, row.seq, by.lease_token);
+  return attempt.next() && attempt->text(0) == outcome && attempt->text(1) == error;
+}
+
+Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport& report,
+                       bool with_data) {
+  auto held = load(id, with_data);
+  if (!held) return tl::unexpected(noJob(id));
+  Job& job = held->job;
+  if (!holds(*held, by)) {
+    const std::string outcome = report.cancelled ? "cancelled" : "failed";
+    if (repeatsEnding(*held, by, outcome, report.error)) return std::move(job);
+    return tl::unexpected(refuse(*held, by));
+  }
+  const auto pool = Pools(s_).find(job.pool);
+  const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
+  const RetryVerdict verdict =
+      judgeFailure(job.attempts, job.max_retries, job.cancel_requested, report,
+                   settings.retryPolicy(), s_.random.unit(), s_.now);
+  Ending ending{verdict.status, verdict.attempts,       verdict.available_at,
+                "failed",       event_type::kJobFailed, ""};
+  if (verdict.status == JobStatus::kPoisoned) {
+    ending.event = event_type::kJobPoisoned;
+    ending.reason = report.retryable ? "max_retries" : "not_retryable";
+  } else if (verdict.status == JobStatus::kCancelled) {
+    ending.outcome = report.cancelled ? "cancelled" : "failed";
+    ending.event = event_type::kJobCancelled;
+    ending.reason = "cancelled";
+  }
+  s_.db.execute(kWorkerFailed, job.claimed_by);
+  endTry(*held, ending, report);
+  return std::move(job);
+}
+
+Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
+  auto held = load(id, with_data);
+  if (!held) return tl::unexpected(noJob(id));
+  Job& job = held->job;
+  if (!holds(*held, by)) {
+    if (repeatsEnding(*held, by, "released", "")) return std::move(job);
+    return tl::unexpected(refuse(*held, by));
+  }
+  Ending ending{JobStatus::kPending, job.attempts - 1,         s_.now,
+                "released",          event_type::kJobReleased, ""};
+  if (job.cancel_requested) {
+    ending.status = JobStatus::kCancelled;
+    ending.event = event_type::kJobCancelled;
+    ending.reason = "cancelled";
+  }
+  endTry(*held, ending, {});
+  return std::move(job);
+}
+
+// The worker is gone or let go: the same rule as a failure, with another name.
+void Jobs::loseTry(Row& row, std::string_view reason, bool crashed) {
+  Job& job = row.job;
+  const auto pool = Pools(s_).find(job.pool);
+  const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
+  const RetryVerdict verdict = judgeFailure(job.attempts, job.max_retries, job.cancel_requested, {},
+                                            settings.retryPolicy(), s_.random.unit(), s_.now);
+  Ending ending{verdict.status, verdict.attempts,           verdict.available_at,
+                reason,         event_type::kJobReassigned, reason,
+                crashed};
+  if (verdict.status == JobStatus::kPoisoned) ending.event = event_type::kJobPoisoned;
+  if (verdict.status == JobStatus::kCancelled) {
+    ending.event = event_type::kJobCancelled;
+    ending.reason = "cancelled";
+  }
+  endTry(row, ending, {});
+}
+
+Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional<Millis> extend) {
+  auto held = load(id, true);
+  if (!held) return tl::unexpected(noJob(id));
+  Job& job = held->job;
+  if (!holds(*held, {token, ""})) return tl::unexpected(lost(job));
+  if (*job.lease_expires_at < s_.now) {
+    return muster::fail(ErrorCode::kLeaseLost,
+                        "the lease ran out at " + formatTime(*job.lease_expires_at));
+  }
+  const auto pool = Pools(s_).find(job.pool);
+  const Millis lease = pool ? pool->settings.lease() : s_.rules.pool_defaults.lease();
+  job.lease_expires_at = s_.now + extend.value_or(lease);
+  job.version += 1;
+  s_.db.execute(kRenew, held->seq, token, job.lease_expires_at);
+  return std::move(job);
+}
+
+Result<Job> Jobs::progress(const JobId& id, const std::string& token, double progress,
+                           const std::string& message) {
+  auto held = load(id, true);
+  if (!held) return tl::unexpected(noJob(id));
+  Job& job = held->job;
+  if (!holds(*held, {token, ""})) return tl::unexpected(lost(job));
+  job.progress = progress;
+  job.progress_message = message;
+  job.version += 1;
+  s_.db.execute(kProgress, held->seq, token, progress, orNull(message));
+  JsonWriter details;
+  details.beginObject().field("progress", progress);
+  if (!message.empty()) details.field("message", message);
+  details.endObject();
+  emit(event_type::kJobProgress, *held, details.take());
+  return std::move(job);
+}
+
+void Jobs::cancelPending(Row& row, std::string_view event, const std::string& reason) {
+  Job& job = row.job;
+  s_.db.execute(kCancelPending, row.seq, s_.now, reason);
+  s_.countMove(row.lane, JobStatus::kPending, JobStatus::kCancelled);
+  job.status = JobStatus::kCancelled;
+  job.finished_at = s_.now;
+  job.reason = reason;
+  job.version += 1;
+  emit(event, row);
+}
+
+Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
+  auto row = load(id, true);
+  if (!row) return tl::unexpected(noJob(id));
+  Job& job = row->job;
+  const std::string why = reason.empty() ? "cancelled" : reason;
+  if (job.status == JobStatus::kPending) {
+    cancelPending(*row, event_type::kJobCancelled, why);
+  } else if (job.status == JobStatus::kClaimed) {
+    if (!job.cancel_requested) {
+      s_.db.execute(kRequestCancel, row->seq, why);
+      job.cancel_requested = true;
+      job.reason = why;
+      job.version += 1;
+    }
+  } else if (job.status != JobStatus::kCancelled) {
+    return muster::fail(ErrorCode::kAlreadyFinished, "the job is " + std::string(name(job.status)));
+  }
+  return std::move(job);
+}
+
+void Jobs::retryRow(Row& row) {
+  Job& job = row.job;
+  s_.db.execute(kRetry, row.seq, s_.now);
+  s_.countMove(row.lane, job.status, JobStatus::kPending);
+  job.status = JobStatus::kPending;
+  job.attempts = 0;
+  job.available_at = s_.now;
+  job.expires_at.reset();
+  job.finished_at.reset();
+  job.error.clear();
+  job.reason.clear();
+  job.version += 1;
+  emit(event_type::kJobRetried, row);
+}
+
+Result<Job> Jobs::retry(const JobId& id) {
+  auto row = load(id, true);
+  if (!row) return tl::unexpected(noJob(id));
+  Job& job = row->job;
+  if (job.status != JobStatus::kPoisoned && job.status != JobStatus::kCancelled) {
+    return muster::fail(ErrorCode::kNotRetryable, "the job is " + std::string(name(job.status)));
+  }
+  if (!job.unique_key.empty()) {
+    auto twin = s_.db.query(kLivingTwin, job.pool, job.unique_key);
+    if (twin.next()) {
+      return muster::fail(ErrorCode::kNotRetryable,
+                          "job " + twin->string(0) + " lives with the same unique_key");
+    }
+  }
+  retryRow(*row);
+  return std::move(job);
+}
+
+void Jobs::removeRow(const Row& row) {
+  s_.db.execute(kDeleteJob, row.seq);
+  s_.db.execute(kDeletePayload, row.seq);
+  s_.db.execute(kDeleteResult, row.seq);
+  s_.db.execute(kDeleteAttempts, row.seq);
+  s_.countGone(row.lane, row.job.status);
+}
+
+Status Jobs::remove(const JobId& id, std::optional<std::int64_t> if_version) {
+  const auto row = load(id, false);
+  if (!row) return tl::unexpected(noJob(id));
+  if (if_version && *if_version != row->job.version) {
+    return muster::fail(ErrorCode::kVersionMismatch,
+                        "the job is at version " + std::to_string(row->job.version));
+  }
+  if (row->job.status == JobStatus::kClaimed) {
+    return muster::fail(ErrorCode::kJobActive,
+                        "worker '" + row->job.claimed_by + "' holds the job; cancel it first");
+  }
+  removeRow(*row);
+  return {};
+}
+
+}  // namespace muster

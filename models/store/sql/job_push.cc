@@ -1,0 +1,62 @@
+// Jobs come into being.
+#include "models/json/job_json.h"
+#include "models/store/sql/job_sql.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/pools.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kInsert{
+    "INSERT INTO jobs (id, lane_id, pool_id, status, delayed, priority, attempts, max_retries, "
+    "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
+    "VALUES ($1, $2, $3, 'pending', $4, $5, 0, $6, 0, 1, $7, $8, $9, 0, $10, $11) RETURNING seq"};
+constexpr Sql kInsertPayload{
+    "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent) "
+    "VALUES ($1, $2, $3, $4, $5, $6)"};
+constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
+                          "WHERE j.pool_id = $1 AND j.unique_key = $2 "
+                          "AND j.status IN ('pending', 'claimed')"};
+
+}  // namespace
+
+Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
+  if (!given.unique_key.empty()) {
+    auto living = s_.db.query(kFindLiving, pool.id, given.unique_key);
+    if (living.next()) return Pushed{readRow(*living, true).job, false};
+  }
+  Row row;
+  Job& job = row.job;
+  job.id = JobId(s_.ids.next(s_.now));
+  job.pool = pool.id;
+  job.data = given.data;
+  job.priority = given.priority;
+  job.max_retries = given.max_retries.value_or(static_cast<int>(*pool.settings.max_retries));
+  job.available_at = std::max(given.available_at.value_or(s_.now + given.delay), s_.now);
+  job.created_at = s_.now;
+  job.expires_at = given.expires_at;
+  job.tenant = given.tenant;
+  job.unique_key = given.unique_key;
+  job.placement = writePlacement(given.placement);
+  job.affinity = given.affinity;
+  job.resource_refs = given.resource_refs;
+  job.traceparent = given.traceparent;
+  job.effect_key = sha256Hex(job.id.str(), job.data);
+
+  row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
+  const bool delayed = job.available_at > s_.now;
+  {
+    auto inserted = s_.db.query(kInsert, job.id, row.lane, job.pool, delayed, job.priority,
+                                job.max_retries, job.available_at, job.created_at, job.expires_at,
+                                orNull(job.tenant), orNull(job.unique_key));
+    inserted.next();
+    row.seq = inserted->integer(0);
+  }
+  s_.db.execute(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
+                orNull(job.resource_refs), orNull(job.traceparent));
+  s_.countNew(row.lane, JobStatus::kPending);
+  emit(event_type::kJobCreated, row);
+  return Pushed{std::move(job), true};
+}
+
+}  // namespace muster

@@ -1,0 +1,168 @@
+// Reading jobs: rows, single jobs, pages, attempts.
+#include <algorithm>
+#include <limits>
+
+#include "models/json/job_json.h"
+#include "models/store/sql/job_sql.h"
+#include "models/store/sql/jobs.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kFindFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1"};
+constexpr Sql kFindState{MUSTER_SELECT_JOB "WHERE j.id = $1"};
+constexpr Sql kPage{MUSTER_SELECT_JOB_WITH_DATA
+                    "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq < $3 AND j.seq >= $4 "
+                    "ORDER BY j.seq DESC LIMIT $5"};
+constexpr Sql kAttempts{
+    "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
+    "max_rss_bytes, output_tail FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
+constexpr Sql kLaneIds{
+    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND ($2 IS NULL OR tenant = $2)"};
+// Ids begin with the time they were made, so the index of ids finds the first job after a time.
+constexpr Sql kFirstSince{"SELECT seq FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1"};
+
+constexpr std::size_t kPageBytes = 4 << 20;
+constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
+
+std::optional<int> maybeInt(const SqlRows& row, int column) {
+  if (row.isNull(column)) return std::nullopt;
+  return static_cast<int>(row.integer(column));
+}
+
+}  // namespace
+
+Jobs::Row Jobs::readRow(const SqlRows& row, bool with_data) {
+  Row out;
+  Job& job = out.job;
+  out.seq = row.integer(0);
+  out.lane = row.integer(1);
+  job.id = JobId(row.string(2));
+  job.pool = PoolId(row.string(3));
+  job.status = parseJobStatus(row.text(4)).value_or(JobStatus::kPending);
+  job.priority = static_cast<int>(row.integer(5));
+  job.attempts = static_cast<int>(row.integer(6));
+  job.max_retries = static_cast<int>(row.integer(7));
+  job.crashes = static_cast<int>(row.integer(8));
+  job.version = row.integer(9);
+  job.available_at = row.time(10);
+  job.created_at = row.time(11);
+  job.expires_at = row.maybeTime(12);
+  job.claimed_at = row.maybeTime(13);
+  job.finished_at = row.maybeTime(14);
+  job.claimed_by = row.string(15);
+  job.lease_token = row.string(16);
+  job.lease_expires_at = row.maybeTime(17);
+  job.cancel_requested = row.integer(18) != 0;
+  job.tenant = row.string(19);
+  job.unique_key = row.string(20);
+  job.error = row.string(21);
+  job.reason = row.string(22);
+  if (!row.isNull(23)) job.progress = row.real(23);
+  job.progress_message = row.string(24);
+  if (with_data) {
+    job.data = row.string(25);
+    job.placement = row.string(26);
+    job.affinity = row.string(27);
+    job.resource_refs = row.string(28);
+    job.traceparent = row.string(29);
+    if (!row.isNull(30)) job.result = row.string(30);
+    job.artifacts = row.string(31);
+    job.effect_key = sha256Hex(job.id.str(), job.data);
+  }
+  return out;
+}
+
+std::optional<Jobs::Row> Jobs::load(const JobId& id, bool with_data) {
+  auto rows = s_.db.query(with_data ? kFindFull : kFindState, id);
+  if (!rows.next()) return std::nullopt;
+  return readRow(*rows, with_data);
+}
+
+std::optional<Job> Jobs::find(const JobId& id) {
+  auto row = load(id, true);
+  if (!row) return std::nullopt;
+  return std::move(row->job);
+}
+
+std::vector<std::int64_t> Jobs::lanesOf(const PoolId& pool,
+                                        const std::optional<std::string>& tenant) {
+  std::vector<std::int64_t> lanes;
+  auto rows = s_.db.query(kLaneIds, pool, tenant);
+  while (rows.next()) lanes.push_back(rows->integer(0));
+  return lanes;
+}
+
+std::vector<Attempt> Jobs::attempts(const JobId& id) {
+  std::vector<Attempt> attempts;
+  const auto row = load(id, false);
+  if (!row) return attempts;
+  auto rows = s_.db.query(kAttempts, row->seq);
+  while (rows.next()) {
+    Attempt& attempt = attempts.emplace_back();
+    attempt.attempt = static_cast<int>(rows->integer(0));
+    attempt.worker = rows->string(1);
+    attempt.claimed_at = rows->time(2);
+    attempt.ended_at = rows->maybeTime(3);
+    attempt.outcome = rows->string(4);
+    attempt.error = rows->string(5);
+    attempt.exit_code = maybeInt(*rows, 6);
+    attempt.exit_signal = maybeInt(*rows, 7);
+    attempt.max_rss_bytes = rows->maybeInteger(8);
+    attempt.output_tail = rows->string(9);
+  }
+  const Job& job = row->job;
+  if (job.status == JobStatus::kClaimed || job.status == JobStatus::kDone) {
+    Attempt& last = attempts.emplace_back();
+    last.attempt = job.attempts;
+    last.worker = job.claimed_by;
+    last.claimed_at = *job.claimed_at;
+    last.ended_at = job.finished_at;
+    last.outcome = job.status == JobStatus::kDone ? "done" : "running";
+  }
+  return attempts;
+}
+
+JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::string& cursor,
+                   int limit) {
+  std::vector<JobStatus> statuses = filter.statuses;
+  if (statuses.empty()) {
+    for (std::size_t i = 0; i < kJobStatuses; ++i) statuses.push_back(static_cast<JobStatus>(i));
+  }
+  const std::int64_t below = cursor.empty() ? kNoBound : std::stoll(cursor);
+  std::int64_t from = 0;
+  if (filter.created_after) {
+    IdMaker bound([](std::uint8_t* out, std::size_t size) { std::fill_n(out, size, 0); });
+    auto first = s_.db.query(kFirstSince, bound.next(*filter.created_after + Millis(1)));
+    if (!first.next()) return {};
+    from = first->integer(0);
+  }
+
+  std::vector<Row> found;
+  bool cut = false;  // a lane has more than the page can carry
+  for (const std::int64_t lane : lanesOf(pool, filter.tenant)) {
+    for (const JobStatus status : statuses) {
+      auto rows = s_.db.query(kPage, lane, name(status), below, from, limit + 1);
+      std::size_t bytes = 0;
+      while (bytes <= kPageBytes && rows.next()) {
+        found.push_back(readRow(*rows, true));
+        bytes += found.back().job.data.size() + found.back().job.result.value_or("").size();
+      }
+      cut = cut || bytes > kPageBytes;
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const Row& a, const Row& b) { return a.seq > b.seq; });
+
+  JobPage page;
+  std::size_t bytes = 0;
+  for (Row& row : found) {
+    if (page.jobs.size() == static_cast<std::size_t>(limit) || bytes > kPageBytes) break;
+    bytes += row.job.data.size() + row.job.result.value_or("").size();
+    page.next_cursor = std::to_string(row.seq);
+    page.jobs.push_back(std::move(row.job));
+  }
+  if (page.jobs.size() == found.size() && !cut) page.next_cursor.clear();
+  return page;
+}
+
+}  // namespace muster

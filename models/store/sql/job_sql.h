@@ -1,0 +1,16 @@
+#pragma once
+
+// The columns of a job in the order Jobs::readRow() takes them. Macros, because statements are
+// literals that are put together at compile time.
+#define MUSTER_JOB_COLUMNS                                                               \
+  "j.seq, j.lane_id, j.id, j.pool_id, j.status, j.priority, j.attempts, j.max_retries, " \
+  "j.crashes, j.version, j.available_at, j.created_at, j.expires_at, j.claimed_at, "     \
+  "j.finished_at, j.claimed_by, j.lease_token, j.lease_expires_at, j.cancel_requested, " \
+  "j.tenant, j.unique_key, j.error, j.reason, j.progress, j.progress_message"
+
+#define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
+
+#define MUSTER_SELECT_JOB_WITH_DATA                                                           \
+  "SELECT " MUSTER_JOB_COLUMNS                                                                \
+  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, r.result, r.artifacts " \
+  "FROM jobs j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "

@@ -1,0 +1,121 @@
+// Jobs in bulk: what time, lost workers and operators do to many at once.
+#include "models/store/sql/job_sql.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/pools.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kPromote{
+    "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' "
+    "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2)"};
+constexpr Sql kExpired{MUSTER_SELECT_JOB
+                       "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
+                       "AND j.expires_at <= $1 ORDER BY j.expires_at LIMIT $2 /*skip_locked*/"};
+constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
+                             "WHERE j.status = 'claimed' AND j.lease_expires_at < $1 "
+                             "ORDER BY j.lease_expires_at LIMIT $2 /*skip_locked*/"};
+constexpr Sql kFinishedBefore{MUSTER_SELECT_JOB
+                              "WHERE j.finished_at IS NOT NULL AND j.finished_at < $1 "
+                              "ORDER BY j.finished_at LIMIT $2 /*skip_locked*/"};
+constexpr Sql kInState{MUSTER_SELECT_JOB
+                       "WHERE j.lane_id = $1 AND j.status = $2 AND ($3 IS NULL OR "
+                       "coalesce(j.finished_at, j.created_at) < $3) ORDER BY j.seq LIMIT $4"};
+constexpr Sql kHeldBy{MUSTER_SELECT_JOB
+                      "WHERE j.claimed_by = $1 AND j.status = 'claimed' "
+                      "ORDER BY j.seq /*skip_locked*/"};
+constexpr Sql kRenewHeld{
+    "UPDATE jobs SET lease_expires_at = $2, version = version + 1 "
+    "WHERE seq = $1 AND status = 'claimed'"};
+constexpr Sql kLivingTwin{
+    "SELECT 1 FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
+    "AND status IN ('pending', 'claimed')"};
+
+}  // namespace
+
+std::vector<Jobs::Row> Jobs::readAll(SqlCursor rows) {
+  std::vector<Row> all;
+  while (rows.next()) all.push_back(readRow(*rows, false));
+  return all;
+}
+
+std::int64_t Jobs::promoteDue(int limit) { return s_.db.execute(kPromote, s_.now, limit); }
+
+std::int64_t Jobs::expirePending(int limit) {
+  auto rows = readAll(s_.db.query(kExpired, s_.now, limit));
+  for (Row& row : rows) cancelPending(row, event_type::kJobExpired, "expired");
+  return static_cast<std::int64_t>(rows.size());
+}
+
+std::int64_t Jobs::expireLeases(int limit) {
+  auto rows = readAll(s_.db.query(kExpiredLeases, s_.now, limit));
+  for (Row& row : rows) loseTry(row, "lease_expired", true);
+  return static_cast<std::int64_t>(rows.size());
+}
+
+std::int64_t Jobs::removeFinished(Time before, int limit) {
+  const auto rows = readAll(s_.db.query(kFinishedBefore, before, limit));
+  for (const Row& row : rows) removeRow(row);
+  return static_cast<std::int64_t>(rows.size());
+}
+
+std::int64_t Jobs::retryPoisoned(const PoolId& pool, int limit) {
+  std::int64_t retried = 0;
+  for (const std::int64_t lane : lanesOf(pool, std::nullopt)) {
+    auto rows = readAll(s_.db.query(kInState, lane, name(JobStatus::kPoisoned),
+                                    std::optional<Time>(), limit - retried));
+    for (Row& row : rows) {
+      if (!row.job.unique_key.empty()) {
+        auto twin = s_.db.query(kLivingTwin, row.job.pool, row.job.unique_key);
+        if (twin.next()) continue;
+      }
+      retryRow(row);
+      ++retried;
+    }
+  }
+  return retried;
+}
+
+std::int64_t Jobs::purge(const PoolId& pool, const std::vector<JobStatus>& statuses,
+                         std::optional<Millis> older_than, int limit) {
+  std::optional<Time> before;
+  if (older_than) before = s_.now - *older_than;
+  std::int64_t removed = 0;
+  for (const std::int64_t lane : lanesOf(pool, std::nullopt)) {
+    for (const JobStatus status : statuses) {
+      const auto rows = readAll(s_.db.query(kInState, lane, name(status), before, limit - removed));
+      for (const Row& row : rows) removeRow(row);
+      removed += static_cast<std::int64_t>(rows.size());
+    }
+  }
+  return removed;
+}
+
+std::vector<Lease> Jobs::leasesOf(const std::string& worker) {
+  std::vector<Lease> leases;
+  for (const Row& row : readAll(s_.db.query(kHeldBy, worker))) {
+    leases.push_back({row.job.id, *row.job.lease_expires_at, row.job.cancel_requested});
+  }
+  return leases;
+}
+
+std::vector<Lease> Jobs::renewByWorker(const std::string& worker) {
+  std::vector<Lease> leases;
+  for (const Row& row : readAll(s_.db.query(kHeldBy, worker))) {
+    if (*row.job.lease_expires_at < s_.now) continue;  // past its deadline: not renewed
+    const auto pool = Pools(s_).find(row.job.pool);
+    const Millis lease = pool ? pool->settings.lease() : s_.rules.pool_defaults.lease();
+    const Time until = std::max(s_.now + lease, *row.job.lease_expires_at);
+    s_.db.execute(kRenewHeld, row.seq, until);
+    leases.push_back({row.job.id, until, row.job.cancel_requested});
+  }
+  return leases;
+}
+
+std::int64_t Jobs::releaseByWorker(const std::string& worker, std::string_view reason) {
+  auto rows = readAll(s_.db.query(kHeldBy, worker));
+  for (Row& row : rows) loseTry(row, reason, reason == "worker_lost");
+  return static_cast<std::int64_t>(rows.size());
+}
+
+}  // namespace muster

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/job.h"
+#include "models/pool.h"
+#include "models/result.h"
+#include "models/store/sql/session.h"
+
+namespace muster {
+
+struct Lease {
+  JobId job;
+  Time expires_at;
+  bool cancel_requested;
+};
+
+struct JobFilter {
+  std::vector<JobStatus> statuses;  // empty: all
+  std::optional<std::string> tenant;
+  std::optional<Time> created_after;
+};
+
+struct JobPage {
+  std::vector<Job> jobs;
+  std::string next_cursor;  // empty: that was the last page
+};
+
+// The jobs of every pool. Each method is one whole state change with its event and counters; an
+// error means nothing was changed, but for the event job.late_result_dropped.
+class Jobs {
+ public:
+  explicit Jobs(Session& session) : s_(session) {}
+
+  struct Pushed {
+    Job job;
+    bool created;  // false: a living job has the same unique_key
+  };
+  // The caller has checked the job's times (expiresBeforeItBegins).
+  Pushed push(const Pool& pool, const NewJob& job);
+
+  // Takes up to `max` jobs for the worker: highest priority first, then in the order of creation,
+  // passing over what is delayed, paused, not for this worker, or over its tenant's limit.
+  std::vector<Job> claim(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
+                         int max);
+  // Takes this one; kNotFound, or kNotClaimable with the reason.
+  Result<Job> claimOne(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
+                       const JobId& id);
+  // When the pool's next delayed job comes due, if there is one.
+  std::optional<Time> nextDue(const PoolId& pool);
+
+  // Only the holder of the lease can end a job: kLeaseLost, kNotClaimed, kAlreadyFinished. The same
+  // report again gets the same answer. `with_data` false leaves out what the job was given.
+  Result<Job> complete(const JobId& id, const Reporter& by,
+                       const std::optional<std::string>& result, const std::string& artifacts,
+                       bool with_data = true);
+  Result<Job> fail(const JobId& id, const Reporter& by, const FailureReport& report,
+                   bool with_data = true);
+  Result<Job> release(const JobId& id, const Reporter& by, bool with_data = true);
+  Result<Job> renew(const JobId& id, const std::string& token, std::optional<Millis> extend);
+  Result<Job> progress(const JobId& id, const std::string& token, double progress,
+                       const std::string& message);
+
+  // A pending job ends at once; the holder of a claimed one is asked to stop. kAlreadyFinished.
+  Result<Job> cancel(const JobId& id, const std::string& reason);
+  // Poisoned or cancelled → pending with all tries before it; kNotRetryable.
+  Result<Job> retry(const JobId& id);
+  Status remove(const JobId& id, std::optional<std::int64_t> if_version = {});
+
+  std::optional<Job> find(const JobId& id);
+  std::vector<Attempt> attempts(const JobId& id);
+  // Newest first. A page ends early when its payloads grow large.
+  JobPage list(const PoolId& pool, const JobFilter& filter, const std::string& cursor, int limit);
+
+  // Up to `limit` jobs of the pool; how many there were. Call again until it is fewer.
+  std::int64_t retryPoisoned(const PoolId& pool, int limit);
+  std::int64_t purge(const PoolId& pool, const std::vector<JobStatus>& statuses,
+                     std::optional<Millis> older_than, int limit);
+
+  // All leases of the worker that have not run out yet.
+  std::vector<Lease> renewByWorker(const std::string& worker);
+  std::vector<Lease> leasesOf(const std::string& worker);
+  // Gives back all its jobs; each keeps its counted try. `reason` is the outcome in the attempts.
+  std::int64_t releaseByWorker(const std::string& worker, std::string_view reason);
+
+  // Duties of the tick, each for up to `limit` jobs; how many there were.
+  std::int64_t promoteDue(int limit);
+  std::int64_t expirePending(int limit);
+  std::int64_t expireLeases(int limit);
+  std::int64_t removeFinished(Time before, int limit);
+
+ private:
+  struct Row {
+    std::int64_t seq = 0;
+    std::int64_t lane = 0;
+    Job job;
+  };
+  static Row readRow(const SqlRows& row, bool with_data);
+  static std::vector<Row> readAll(SqlCursor rows);
+  std::optional<Row> load(const JobId& id, bool with_data);
+  std::vector<std::int64_t> lanesOf(const PoolId& pool, const std::optional<std::string>& tenant);
+
+  std::vector<Row> candidates(const Pool& pool, const WorkerTraits& traits, int max);
+  void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
+  static bool holds(const Row& row, const Reporter& by);
+  Error refuse(const Row& row, const Reporter& by);
+  bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
+                     const std::string& error);
+
+  // Ends the running try without success.
+  struct Ending {
+    JobStatus status;
+    int attempts;
+    Time available_at;
+    std::string_view outcome;  // in the attempts
+    std::string_view event;
+    std::string_view reason;  // on the job
+    bool crashed = false;
+  };
+  void endTry(Row& row, const Ending& ending, const FailureReport& report);
+  void loseTry(Row& row, std::string_view reason, bool crashed);
+  void leaveClaimed(const Row& row, JobStatus to);
+  void cancelPending(Row& row, std::string_view event, const std::string& reason);
+  void retryRow(Row& row);
+  void removeRow(const Row& row);
+  void emit(std::string_view type, const Row& row, std::string details = {});
+
+  Session& s_;
+};
+
+}  // namespace muster

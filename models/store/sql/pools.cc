@@ -1,0 +1,274 @@
+#include "models/store/sql/pools.h"
+
+#include <algorithm>
+
+#include "models/json/job_json.h"
+#include "models/json/pool_json.h"
+#include "models/store/sql/workers.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kFind{
+    "SELECT pool_id, settings, version, created_at, updated_at FROM pools WHERE pool_id = $1"};
+constexpr Sql kList{
+    "SELECT pool_id, settings, version, created_at, updated_at FROM pools "
+    "WHERE pool_id > $1 ORDER BY pool_id LIMIT $2"};
+constexpr Sql kInsert{
+    "INSERT INTO pools (pool_id, settings, version, created_at, updated_at) "
+    "VALUES ($1, $2, 1, $3, $3)"};
+constexpr Sql kUpdate{
+    "UPDATE pools SET settings = $2, version = version + 1, updated_at = $3 "
+    "WHERE pool_id = $1 AND version = $4"};
+constexpr Sql kDelete{"DELETE FROM pools WHERE pool_id = $1"};
+constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id = $1"};
+constexpr Sql kFindLane{
+    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
+constexpr Sql kInsertLane{
+    "INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3) RETURNING lane_id"};
+constexpr Sql kDeleteLanes{"DELETE FROM lanes WHERE pool_id = $1"};
+constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
+constexpr Sql kDeleteCounts{
+    "DELETE FROM lane_counts WHERE lane_id IN (SELECT lane_id FROM lanes WHERE pool_id = $1)"};
+constexpr Sql kCounts{
+    "SELECT sum(c.pending), sum(c.claimed), sum(c.done), sum(c.poisoned), sum(c.cancelled) "
+    "FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id WHERE l.pool_id = $1"};
+constexpr Sql kDelayedInLane{
+    "SELECT count(*) FROM jobs WHERE +lane_id = $1 AND status = 'pending' AND delayed = 1 "
+    "AND available_at > $2"};  // the + keeps to the index of the delayed
+constexpr Sql kHasDelayed{
+    "SELECT 1 FROM jobs WHERE status = 'pending' AND delayed = 1 AND available_at > $1 LIMIT 1"};
+constexpr Sql kLanePending{"SELECT pending FROM lane_counts WHERE lane_id = $1"};
+constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
+constexpr Sql kOldestInLane{
+    "SELECT created_at FROM jobs WHERE lane_id = $1 AND status = 'pending' ORDER BY seq LIMIT 1"};
+constexpr Sql kEmptyLanes{
+    "SELECT l.lane_id FROM lanes l LEFT JOIN lane_counts c ON c.lane_id = l.lane_id "
+    "WHERE (l.tenant <> '' OR l.placement <> '') AND coalesce(c.pending, 0) = 0 "
+    "AND coalesce(c.claimed, 0) = 0 AND coalesce(c.done, 0) = 0 AND coalesce(c.poisoned, 0) = 0 "
+    "AND coalesce(c.cancelled, 0) = 0 LIMIT $1"};
+constexpr Sql kDeleteLane{"DELETE FROM lanes WHERE lane_id = $1"};
+constexpr Sql kDeleteLaneCounts{"DELETE FROM lane_counts WHERE lane_id = $1"};
+constexpr Sql kDeleteIdleTenants{"DELETE FROM tenants WHERE claimed = 0"};
+
+Error missing(const PoolId& id) {
+  return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
+}
+
+Status checkVersion(const Pool& pool, std::optional<std::int64_t> if_version) {
+  if (!if_version || *if_version == pool.version) return {};
+  return fail(ErrorCode::kVersionMismatch,
+              "the pool is at version " + std::to_string(pool.version));
+}
+
+}  // namespace
+
+std::shared_ptr<const Pool> Pools::decode(const SqlRows& row) {
+  const std::string name = row.string(0);
+  const std::int64_t version = row.integer(2);
+  const auto cached = s_.pool_cache.find(name);
+  if (cached != s_.pool_cache.end() && cached->second->version == version &&
+      cached->second->updated_at == row.time(4)) {
+    return cached->second;
+  }
+  auto pool = std::make_shared<Pool>();
+  pool->id = PoolId(name);
+  const std::string text = row.string(1);
+  if (const auto doc = JsonDoc::parse(text)) {
+    std::vector<FieldError> ignored;  // written by us; a field of a newer version has its default
+    pool->given = readPoolSettings(doc->root(), ignored);
+  }
+  pool->settings = overlay(s_.rules.pool_defaults, pool->given);
+  pool->version = version;
+  pool->created_at = row.time(3);
+  pool->updated_at = row.time(4);
+  s_.pool_cache[name] = pool;
+  return pool;
+}
+
+std::shared_ptr<const Pool> Pools::find(const PoolId& id) {
+  auto rows = s_.db.query(kFind, id);
+  return rows.next() ? decode(*rows) : nullptr;
+}
+
+Result<std::shared_ptr<const Pool>> Pools::findOrCreate(const PoolId& id) {
+  if (auto pool = find(id)) return pool;
+  if (!s_.rules.auto_create_pools) return tl::unexpected(missing(id));
+  auto saved = save(id, {}, nullptr);
+  if (!saved) return tl::unexpected(std::move(saved).error());
+  return saved->pool;
+}
+
+Result<Pools::Saved> Pools::put(const PoolId& id, const PoolSettings& settings,
+                                std::optional<std::int64_t> if_version) {
+  auto old = find(id);
+  if (!old && if_version) return fail(ErrorCode::kVersionMismatch, "the pool does not exist yet");
+  if (old) {
+    if (auto ok = checkVersion(*old, if_version); !ok) return tl::unexpected(ok.error());
+  }
+  return save(id, settings, std::move(old));
+}
+
+Result<Pools::Saved> Pools::patch(const PoolId& id, const PoolSettings& changes,
+                                  std::optional<std::int64_t> if_version) {
+  auto old = find(id);
+  if (!old) return tl::unexpected(missing(id));
+  if (auto ok = checkVersion(*old, if_version); !ok) return tl::unexpected(ok.error());
+  return save(id, overlay(old->given, changes), old);
+}
+
+Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
+                                 std::shared_ptr<const Pool> old) {
+  const PoolSettings in_force = overlay(s_.rules.pool_defaults, given);
+  if (const auto fault = contradiction(in_force)) {
+    return tl::unexpected(Error{ErrorCode::kInvalid,
+                                fault->first + " " + fault->second,
+                                {{fault->first, "contradiction", fault->second}}});
+  }
+  const std::string text = writePoolSettings(given);
+  Event event;
+  event.pool = id.str();
+  if (!old) {
+    s_.db.execute(kInsert, id, text, s_.now);
+    event.type = event_type::kPoolCreated;
+    s_.emit(std::move(event));
+    return Saved{find(id), true};
+  }
+  if (old->given == given) return Saved{std::move(old), false};
+  s_.db.execute(kUpdate, id, text, s_.now, old->version);
+  const bool was_paused = *old->settings.paused, is_paused = *in_force.paused;
+  event.type = was_paused == is_paused ? event_type::kPoolUpdated
+               : is_paused             ? event_type::kPoolPaused
+                                       : event_type::kPoolResumed;
+  s_.emit(std::move(event));
+  return Saved{find(id), false};
+}
+
+Status Pools::remove(const PoolId& id, std::optional<std::int64_t> if_version) {
+  const auto pool = find(id);
+  if (!pool) return tl::unexpected(missing(id));
+  if (auto ok = checkVersion(*pool, if_version); !ok) return ok;
+  s_.flushCounts();
+  const PoolStats counts = stats(id);
+  const std::int64_t jobs =
+      counts.pending + counts.claimed + counts.done + counts.poisoned + counts.cancelled;
+  if (jobs > 0) {
+    return fail(ErrorCode::kPoolNotEmpty, "the pool holds " + std::to_string(jobs) +
+                                              " jobs; purge them, or delete with ?force=true");
+  }
+  s_.db.execute(kDeleteCounts, id);
+  s_.db.execute(kDeleteLanes, id);
+  s_.db.execute(kDeleteTenants, id);
+  s_.db.execute(kDelete, id);
+  s_.pool_cache.erase(id.str());
+  Event event;
+  event.type = event_type::kPoolDeleted;
+  event.pool = id.str();
+  s_.emit(std::move(event));
+  return {};
+}
+
+std::vector<std::shared_ptr<const Pool>> Pools::list(const std::string& after, int limit) {
+  std::vector<std::shared_ptr<const Pool>> pools;
+  auto rows = s_.db.query(kList, after, limit);
+  while (rows.next()) pools.push_back(decode(*rows));
+  return pools;
+}
+
+std::vector<Lane> Pools::lanes(const PoolId& id) {
+  std::vector<Lane> lanes;
+  auto rows = s_.db.query(kLanes, id);
+  while (rows.next()) lanes.push_back({rows->integer(0), rows->string(1), rows->string(2)});
+  return lanes;
+}
+
+std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
+                            const std::string& placement) {
+  {
+    auto found = s_.db.query(kFindLane, id, tenant, placement);
+    if (found.next()) return found->integer(0);
+  }
+  auto made = s_.db.query(kInsertLane, id, tenant, placement);
+  made.next();
+  return made->integer(0);
+}
+
+PoolStats Pools::stats(const PoolId& id) {
+  PoolStats stats;
+  {
+    auto rows = s_.db.query(kCounts, id);
+    if (rows.next()) {
+      stats.pending = rows->integer(0);
+      stats.claimed = rows->integer(1);
+      stats.done = rows->integer(2);
+      stats.poisoned = rows->integer(3);
+      stats.cancelled = rows->integer(4);
+    }
+  }
+  Workers(s_).countByStatus(id, stats);
+  const auto pool = find(id);
+  if (!pool || stats.pending == 0) return stats;
+
+  const auto lanes = this->lanes(id);
+  bool any_delayed = false;
+  {
+    auto rows = s_.db.query(kHasDelayed, s_.now);
+    any_delayed = rows.next();
+  }
+  std::unordered_map<std::string, std::int64_t> free_places;
+  const auto workers = Workers(s_).traitsInPool(id);
+  std::optional<Time> oldest;
+  for (const Lane& lane : lanes) {
+    auto row = s_.db.query(kLanePending, lane.id);
+    std::int64_t due = row.next() ? row->integer(0) : 0;
+    if (due == 0) continue;
+    auto head = s_.db.query(kOldestInLane, lane.id);
+    if (head.next() && (!oldest || head->time(0) < *oldest)) oldest = head->time(0);
+    if (any_delayed) {
+      auto delayed = s_.db.query(kDelayedInLane, lane.id, s_.now);
+      delayed.next();
+      stats.delayed += delayed->integer(0);
+      due -= delayed->integer(0);
+    }
+    if (*pool->settings.paused) continue;
+    if (!lane.placement.empty()) {
+      const Placement placement = parsePlacement(lane.placement);
+      const bool placeable = std::any_of(workers.begin(), workers.end(), [&](const auto& worker) {
+        return !placementObstacle(placement, worker, 0);
+      });
+      if (!placeable) continue;
+    }
+    if (!lane.tenant.empty()) {
+      auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
+      if (fresh) {
+        auto claimed = s_.db.query(kTenantClaimed, id, lane.tenant);
+        const std::int64_t used = claimed.next() ? claimed->integer(0) : 0;
+        place->second = std::max<std::int64_t>(*pool->settings.per_tenant_concurrency - used, 0);
+      }
+      due = std::min(due, place->second);
+      place->second -= due;
+    }
+    stats.runnable += due;
+  }
+  if (oldest) {
+    stats.oldest_pending_seconds =
+        std::max(0.0, std::chrono::duration<double>(s_.now - *oldest).count());
+  }
+  return stats;
+}
+
+std::int64_t Pools::removeEmptyLanes(int limit) {
+  std::vector<std::int64_t> empty;
+  {
+    auto rows = s_.db.query(kEmptyLanes, limit);
+    while (rows.next()) empty.push_back(rows->integer(0));
+  }
+  for (const std::int64_t lane : empty) {
+    s_.db.execute(kDeleteLane, lane);
+    s_.db.execute(kDeleteLaneCounts, lane);
+  }
+  s_.db.execute(kDeleteIdleTenants);
+  return static_cast<std::int64_t>(empty.size());
+}
+
+}  // namespace muster

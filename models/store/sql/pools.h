@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/pool.h"
+#include "models/result.h"
+#include "models/store/sql/session.h"
+
+namespace muster {
+
+struct Lane {
+  std::int64_t id;
+  std::string tenant;
+  std::string placement;  // JSON, empty: anywhere
+};
+
+// The pools, their lanes and their counters.
+class Pools {
+ public:
+  explicit Pools(Session& session) : s_(session) {}
+
+  // The pool as it is now; null when there is none.
+  std::shared_ptr<const Pool> find(const PoolId& id);
+
+  // The pool, made with the defaults when it is new and the rules allow that; else kNotFound.
+  Result<std::shared_ptr<const Pool>> findOrCreate(const PoolId& id);
+
+  struct Saved {
+    std::shared_ptr<const Pool> pool;
+    bool created;
+  };
+  // Replaces the settings (or makes the pool); `if_version` guards it: kVersionMismatch.
+  Result<Saved> put(const PoolId& id, const PoolSettings& settings,
+                    std::optional<std::int64_t> if_version = {});
+  // Changes what `changes` sets; kNotFound, kVersionMismatch.
+  Result<Saved> patch(const PoolId& id, const PoolSettings& changes,
+                      std::optional<std::int64_t> if_version = {});
+
+  // kNotFound, kVersionMismatch, kPoolNotEmpty while it has jobs.
+  Status remove(const PoolId& id, std::optional<std::int64_t> if_version = {});
+
+  // After `after` in the order of their names.
+  std::vector<std::shared_ptr<const Pool>> list(const std::string& after, int limit);
+
+  std::vector<Lane> lanes(const PoolId& id);
+  std::int64_t laneFor(const PoolId& id, const std::string& tenant, const std::string& placement);
+
+  // Everything that can be counted in the store; zeros for a pool never seen.
+  PoolStats stats(const PoolId& id);
+
+  // Forgets lanes that hold no job any more.
+  std::int64_t removeEmptyLanes(int limit);
+
+ private:
+  Result<Saved> save(const PoolId& id, const PoolSettings& given, std::shared_ptr<const Pool> old);
+  std::shared_ptr<const Pool> decode(const SqlRows& row);
+
+  Session& s_;
+};
+
+}  // namespace muster

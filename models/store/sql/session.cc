@@ -1,0 +1,70 @@
+#include "models/store/sql/session.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kInsertEvent{
+    "INSERT INTO events (at, type, pool_id, job_id, worker_id, attempt, details) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7)"};
+
+constexpr Sql kAddCounts{
+    "INSERT INTO lane_counts (lane_id, pending, claimed, done, poisoned, cancelled) "
+    "VALUES ($1, $2, $3, $4, $5, $6) "
+    "ON CONFLICT (lane_id) DO UPDATE SET pending = lane_counts.pending + excluded.pending, "
+    "claimed = lane_counts.claimed + excluded.claimed, done = lane_counts.done + excluded.done, "
+    "poisoned = lane_counts.poisoned + excluded.poisoned, "
+    "cancelled = lane_counts.cancelled + excluded.cancelled"};
+
+}  // namespace
+
+void Session::emit(Event event) {
+  event.at = now;
+  db.execute(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
+             orNull(event.worker), event.attempt, orNull(event.details));
+  events_.push_back(std::move(event));
+}
+
+std::array<std::int64_t, kJobStatuses>& Session::delta(std::int64_t lane) {
+  for (Delta& entry : deltas_) {
+    if (entry.lane == lane) return entry.by_status;
+  }
+  deltas_.push_back({lane});
+  return deltas_.back().by_status;
+}
+
+void Session::flushCounts() {
+  for (const Delta& entry : deltas_) {
+    const auto& n = entry.by_status;
+    db.execute(kAddCounts, entry.lane, n[0], n[1], n[2], n[3], n[4]);
+  }
+  deltas_.clear();
+}
+
+void Session::endUnit() {
+  saved_deltas_ = deltas_;
+  events_of_ended_units_ = events_.size();
+}
+
+void Session::forgetUnit() {
+  deltas_ = saved_deltas_;
+  events_.resize(events_of_ended_units_);
+  pool_cache.clear();
+  due_until = {};
+}
+
+void Session::forgetTransaction() {
+  deltas_.clear();
+  saved_deltas_.clear();
+  events_.clear();
+  events_of_ended_units_ = 0;
+  pool_cache.clear();
+  due_until = {};
+}
+
+std::vector<Event> Session::takeEvents() {
+  saved_deltas_.clear();
+  events_of_ended_units_ = 0;
+  return std::exchange(events_, {});
+}
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/event.h"
+#include "models/job.h"
+#include "models/pool.h"
+#include "models/store/random.h"
+#include "models/store/sql/sql_connection.h"
+
+namespace muster {
+
+// What the service decides about its store as a whole.
+struct StoreRules {
+  PoolSettings pool_defaults = PoolSettings::builtIn();
+  bool auto_create_pools = true;
+  bool strict_workers = false;
+};
+
+// What the parts of a Store share while a unit of work runs: the connection, the time, the events
+// and the counters that are written with it.
+class Session {
+ public:
+  Session(SqlConnection& connection, const StoreRules& store_rules)
+      : db(connection),
+        rules(store_rules),
+        ids([this](std::uint8_t* out, std::size_t size) { random.bytes(out, size); }) {}
+
+  SqlConnection& db;
+  const StoreRules& rules;
+  Random random;
+  IdMaker ids;
+  Time now;
+  Time due_until;  // jobs due or expired by then are already promoted or ended
+
+  // Writes the event; it reaches subscribers after the commit.
+  void emit(Event event);
+
+  // A job of the lane came into being, moved between states, or was removed.
+  void countNew(std::int64_t lane, JobStatus status) { delta(lane)[index(status)] += 1; }
+  void countMove(std::int64_t lane, JobStatus from, JobStatus to) {
+    delta(lane)[index(from)] -= 1;
+    delta(lane)[index(to)] += 1;
+  }
+  void countGone(std::int64_t lane, JobStatus status) { delta(lane)[index(status)] -= 1; }
+
+  // Writes the counters; before reading them and before the commit.
+  void flushCounts();
+
+  // A unit either ends, and its events and counters join the transaction's, or is forgotten.
+  void endUnit();
+  void forgetUnit();
+  void forgetTransaction();
+  std::vector<Event> takeEvents();
+
+  // Pools as they were last decoded; good while the version in the store is the same.
+  std::unordered_map<std::string, std::shared_ptr<const Pool>> pool_cache;
+
+ private:
+  struct Delta {
+    std::int64_t lane;
+    std::array<std::int64_t, kJobStatuses> by_status{};
+  };
+  static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
+  std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+
+  std::vector<Delta> deltas_;  // of the running unit and, after endUnit(), of the transaction
+  std::vector<Delta> saved_deltas_;
+  std::vector<Event> events_;
+  std::size_t events_of_ended_units_ = 0;
+};
+
+}  // namespace muster

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "models/ids.h"
+#include "models/time.h"
+
+namespace muster {
+
+// A statement, written once for every database with $1-style parameters. Where databases differ,
+// the text holds a marker that each connection replaces when it prepares the statement:
+//   /*skip_locked*/   lock the rows found and pass over those another transaction holds
+// The text must be a literal: connections keep the prepared statement under its address.
+struct Sql {
+  const char* text;
+};
+
+// The store cannot be used now; the transaction is void and may be tried again.
+class StoreError : public std::runtime_error {
+ public:
+  enum class Kind { kBusy, kFull, kReadOnly, kCorrupt, kOther };
+  StoreError(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
+  const Kind kind;
+};
+
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string_view>;
+
+inline SqlValue sqlValue(std::int64_t value) { return value; }
+inline SqlValue sqlValue(int value) { return static_cast<std::int64_t>(value); }
+inline SqlValue sqlValue(bool value) { return static_cast<std::int64_t>(value); }
+inline SqlValue sqlValue(double value) { return value; }
+inline SqlValue sqlValue(std::string_view value) { return value; }
+inline SqlValue sqlValue(const std::string& value) { return std::string_view(value); }
+inline SqlValue sqlValue(const char* value) { return std::string_view(value); }
+inline SqlValue sqlValue(Time value) { return toMillis(value); }
+template <class Tag>
+SqlValue sqlValue(const Id<Tag>& id) {
+  return std::string_view(id.str());
+}
+template <class T>
+SqlValue sqlValue(const std::optional<T>& value) {
+  return value ? sqlValue(*value) : SqlValue{};
+}
+// Text that is stored as NULL when it is empty.
+inline SqlValue orNull(std::string_view value) {
+  return value.empty() ? SqlValue{} : SqlValue(value);
+}
+inline SqlValue sqlValue(SqlValue value) { return value; }
+
+// The rows of a running statement. Texts are valid until the next call of next().
+class SqlRows {
+ public:
+  virtual bool next() = 0;
+  virtual bool isNull(int column) const = 0;
+  virtual std::int64_t integer(int column) const = 0;
+  virtual double real(int column) const = 0;
+  virtual std::string_view text(int column) const = 0;
+  virtual void close() = 0;
+
+  std::string string(int column) const { return std::string(text(column)); }
+  Time time(int column) const { return fromMillis(integer(column)); }
+  std::optional<Time> maybeTime(int column) const {
+    return isNull(column) ? std::nullopt : std::optional(time(column));
+  }
+  std::optional<std::int64_t> maybeInteger(int column) const {
+    return isNull(column) ? std::nullopt : std::optional(integer(column));
+  }
+
+ protected:
+  ~SqlRows() = default;
+};
+
+// Frees the statement when it goes out of scope.
+class SqlCursor {
+ public:
+  explicit SqlCursor(SqlRows& rows) : rows_(&rows) {}
+  SqlCursor(const SqlCursor&) = delete;
+  SqlCursor& operator=(const SqlCursor&) = delete;
+  ~SqlCursor() { rows_->close(); }
+  bool next() { return rows_->next(); }
+  const SqlRows* operator->() const { return rows_; }
+  const SqlRows& operator*() const { return *rows_; }
+
+ private:
+  SqlRows* rows_;
+};
+
+// One connection to a database. Not thread-safe. Every method throws StoreError.
+class SqlConnection {
+ public:
+  virtual ~SqlConnection() = default;
+
+  // A statement must not be run again while its cursor is open.
+  template <class... Args>
+  SqlCursor query(Sql sql, const Args&... args) {
+    const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
+    return SqlCursor(start(sql, values));
+  }
+  // How many rows were changed.
+  template <class... Args>
+  std::int64_t execute(Sql sql, const Args&... args) {
+    const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
+    return run(sql, values);
+  }
+
+  // Statements without parameters, several at once, not kept.
+  virtual void script(const std::string& sql) = 0;
+
+ private:
+  virtual SqlRows& start(Sql sql, std::span<const SqlValue> values) = 0;
+  virtual std::int64_t run(Sql sql, std::span<const SqlValue> values) = 0;
+};
+
+}  // namespace muster

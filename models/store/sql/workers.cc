@@ -1,0 +1,287 @@
+#include "models/store/sql/workers.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "models/policy/staleness.h"
+#include "models/store/sql/pools.h"
+
+namespace muster {
+namespace {
+
+#define MUSTER_SELECT_WORKER                                                                  \
+  "SELECT worker_id, pool_id, status, status_reason, mode, host, region, pid, capabilities, " \
+  "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "      \
+  "jobs_done, jobs_failed, version FROM workers "
+
+constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
+constexpr Sql kPage{MUSTER_SELECT_WORKER "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
+constexpr Sql kPageOfPool{MUSTER_SELECT_WORKER
+                          "WHERE pool_id = $3 AND worker_id > $1 ORDER BY worker_id LIMIT $2"};
+constexpr Sql kSilentSince{MUSTER_SELECT_WORKER
+                           "WHERE ended_at IS NULL AND last_heartbeat < $1 "
+                           "AND ($2 = '' OR pool_id = $2) ORDER BY last_heartbeat"};
+constexpr Sql kPut{
+    "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, pid, capabilities, "
+    "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, "
+    "jobs_failed, version) "
+    "VALUES ($1, $2, 'active', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '{}', 0, 0, 1) "
+    "ON CONFLICT (worker_id) DO UPDATE SET pool_id = excluded.pool_id, status = 'active', "
+    "status_reason = NULL, mode = excluded.mode, host = excluded.host, region = excluded.region, "
+    "pid = excluded.pid, capabilities = excluded.capabilities, "
+    "executor_types = excluded.executor_types, slots = excluded.slots, "
+    "started_at = excluded.started_at, last_heartbeat = excluded.last_heartbeat, ended_at = NULL, "
+    "current_task = NULL, metadata = excluded.metadata, metrics = '{}', "
+    "version = workers.version + 1"};
+constexpr Sql kBeat{
+    "UPDATE workers SET last_heartbeat = $2, metadata = $3, metrics = $4 "
+    "WHERE worker_id = $1 AND ended_at IS NULL"};
+constexpr Sql kChange{
+    "UPDATE workers SET status = $2, metadata = $3, current_task = $4, version = version + 1 "
+    "WHERE worker_id = $1"};
+constexpr Sql kEnd{
+    "UPDATE workers SET status = $2, status_reason = $3, ended_at = $4, current_task = NULL, "
+    "version = version + 1 WHERE worker_id = $1 AND ended_at IS NULL"};
+constexpr Sql kDelete{"DELETE FROM workers WHERE worker_id = $1"};
+constexpr Sql kCountByStatus{
+    "SELECT status, count(*) FROM workers WHERE pool_id = $1 GROUP BY status"};
+constexpr Sql kCountBusy{
+    "SELECT count(DISTINCT w.worker_id) FROM workers w JOIN jobs j ON j.claimed_by = w.worker_id "
+    "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.status = 'active'"};
+constexpr Sql kLiveInPool{MUSTER_SELECT_WORKER
+                          "WHERE pool_id = $1 AND status = 'active' LIMIT 1000"};
+constexpr Sql kRemoveEnded{
+    "DELETE FROM workers WHERE worker_id IN (SELECT worker_id FROM workers "
+    "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
+
+Error noWorker(const WorkerId& id) {
+  return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
+}
+
+WorkerTraits traitsOf(const Worker& worker) {
+  return {worker.host, worker.region, worker.capabilities, worker.executor_types};
+}
+
+Status checkVersion(const Worker& worker, std::optional<std::int64_t> if_version) {
+  if (!if_version || *if_version == worker.version) return {};
+  return fail(ErrorCode::kVersionMismatch,
+              "the worker is at version " + std::to_string(worker.version));
+}
+
+Event workerEvent(std::string_view type, const Worker& worker) {
+  Event event;
+  event.type = type;
+  event.pool = worker.pool;
+  event.worker = worker.id.str();
+  return event;
+}
+
+}  // namespace
+
+Worker Workers::readRow(const SqlRows& row) {
+  Worker worker;
+  worker.id = WorkerId(row.string(0));
+  worker.pool = row.string(1);
+  worker.status = row.string(2);
+  worker.status_reason = row.string(3);
+  worker.mode = row.string(4);
+  worker.host = row.string(5);
+  worker.region = row.string(6);
+  worker.pid = row.maybeInteger(7);
+  worker.capabilities = parseTexts(row.text(8));
+  worker.executor_types = parseTexts(row.text(9));
+  worker.slots = static_cast<int>(row.integer(10));
+  worker.started_at = row.time(11);
+  worker.last_heartbeat = row.time(12);
+  worker.current_task = row.string(13);
+  worker.metadata = row.string(14);
+  worker.metrics = row.string(15);
+  worker.jobs_done = row.integer(16);
+  worker.jobs_failed = row.integer(17);
+  worker.version = row.integer(18);
+  return worker;
+}
+
+Error Workers::gone(const Worker& worker) {
+  return {ErrorCode::kGone,
+          "worker '" + worker.id.str() + "' is " + worker.status + "; stop, or register anew"};
+}
+
+std::optional<Worker> Workers::find(const WorkerId& id) {
+  auto rows = s_.db.query(kFind, id);
+  if (!rows.next()) return std::nullopt;
+  return readRow(*rows);
+}
+
+Worker Workers::registerWorker(const NewWorker& given) {
+  const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
+  if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
+  s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
+                orNull(given.region), given.pid, writeTexts(given.capabilities),
+                writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
+                s_.now, given.metadata.empty() ? "{}" : given.metadata);
+  Worker worker = *find(id);
+  s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
+  return worker;
+}
+
+Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& change) {
+  const auto worker = find(id);
+  if (!worker) return tl::unexpected(noWorker(id));
+  if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(*worker));
+  const std::string metadata =
+      change.metadata ? mergeObjects(worker->metadata, *change.metadata) : worker->metadata;
+  s_.db.execute(kBeat, id, s_.now, metadata, change.metrics.value_or(worker->metrics));
+  return Heartbeat{worker->status, Jobs(s_).renewByWorker(id.str())};
+}
+
+Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
+                               std::optional<std::int64_t> if_version) {
+  const auto worker = find(id);
+  if (!worker) return tl::unexpected(noWorker(id));
+  if (auto ok = checkVersion(*worker, if_version); !ok) return tl::unexpected(ok.error());
+  const std::string status = change.status.value_or(worker->status);
+  if (worker_status::isEnded(worker->status)) {
+    if (status != worker->status || change.metadata || change.current_task) {
+      return tl::unexpected(gone(*worker));
+    }
+    return *worker;
+  }
+  const std::string metadata =
+      change.metadata ? mergeObjects(worker->metadata, *change.metadata) : worker->metadata;
+  const std::string task = change.current_task.value_or(worker->current_task);
+  const std::string kept = worker_status::isEnded(status) ? worker->status : status;
+  s_.db.execute(kChange, id, kept, metadata, orNull(task));
+  if (worker_status::isEnded(status)) {
+    end(*worker, status, "set");
+  } else if (status == worker_status::kTerminating && status != worker->status) {
+    s_.emit(workerEvent(event_type::kWorkerTerminating, *worker));
+  }
+  return *find(id);
+}
+
+// The worker's jobs go back to their pools, each keeping its counted try.
+std::int64_t Workers::end(const Worker& worker, std::string_view status, std::string_view reason) {
+  s_.db.execute(kEnd, worker.id, status, reason, s_.now);
+  const bool lost = status == worker_status::kLost;
+  const std::int64_t released =
+      Jobs(s_).releaseByWorker(worker.id.str(), lost ? "worker_lost" : "worker_terminated");
+  s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
+  return released;
+}
+
+Status Workers::remove(const WorkerId& id, std::optional<std::int64_t> if_version) {
+  const auto worker = find(id);
+  if (!worker) return tl::unexpected(noWorker(id));
+  if (auto ok = checkVersion(*worker, if_version); !ok) return ok;
+  if (!worker_status::isEnded(worker->status)) {
+    return fail(ErrorCode::kWorkerActive, "the worker is " + worker->status + "; end it first");
+  }
+  s_.db.execute(kDelete, id);
+  return {};
+}
+
+WorkerPage Workers::list(const WorkerFilter& filter, const std::string& cursor, int limit) {
+  const auto wanted = [&](const Worker& worker) {
+    const auto& statuses = filter.statuses;
+    if (!statuses.empty() &&
+        std::find(statuses.begin(), statuses.end(), worker.status) == statuses.end()) {
+      return false;
+    }
+    const auto& can = worker.capabilities;
+    if (!filter.capability.empty() &&
+        std::find(can.begin(), can.end(), filter.capability) == can.end()) {
+      return false;
+    }
+    return !filter.stale_threshold ||
+           isStale(worker.last_heartbeat, *filter.stale_threshold, s_.now);
+  };
+  // Filters look at what is read, so reading goes on until the page is full or there is no more.
+  constexpr int kChunk = 500;
+  WorkerPage page;
+  std::string after = cursor;
+  for (;;) {
+    auto rows = filter.pool.empty() ? s_.db.query(kPage, after, kChunk)
+                                    : s_.db.query(kPageOfPool, after, kChunk, filter.pool);
+    int read = 0;
+    while (rows.next()) {
+      ++read;
+      Worker worker = readRow(*rows);
+      after = worker.id.str();
+      if (!wanted(worker)) continue;
+      if (page.workers.size() == static_cast<std::size_t>(limit)) {
+        page.next_cursor = page.workers.back().id.str();
+        return page;
+      }
+      page.workers.push_back(std::move(worker));
+    }
+    if (read < kChunk) return page;
+  }
+}
+
+Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
+  const auto worker = find(id);
+  if (!worker) {
+    if (!s_.rules.strict_workers) return Claimer{};
+    return fail(ErrorCode::kWorkerUnknown,
+                "worker '" + id.str() + "' must register before it claims");
+  }
+  if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(*worker));
+  return Claimer{worker->status, traitsOf(*worker)};
+}
+
+Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, bool reap,
+                      int limit) {
+  std::vector<Worker> silent;
+  {
+    // Nobody's own threshold is below a second, so fresher workers need no look.
+    auto rows = s_.db.query(kSilentSince, s_.now - threshold.value_or(Seconds(1)), pool);
+    while (rows.next()) silent.push_back(readRow(*rows));
+  }
+  Reaped reaped;
+  for (const Worker& worker : silent) {
+    if (reaped.workers.size() == static_cast<std::size_t>(limit)) break;
+    const auto own = worker.pool.empty() ? nullptr : Pools(s_).find(PoolId(worker.pool));
+    const PoolSettings& settings = own ? own->settings : s_.rules.pool_defaults;
+    if (!isStale(worker.last_heartbeat, threshold.value_or(settings.staleAfter()), s_.now))
+      continue;
+    if (reap) {
+      reaped.jobs_released += end(worker, worker_status::kLost, "no heartbeat");
+    } else {
+      reaped.jobs_released += static_cast<std::int64_t>(Jobs(s_).leasesOf(worker.id.str()).size());
+    }
+    reaped.workers.push_back(worker.id.str());
+  }
+  return reaped;
+}
+
+void Workers::countByStatus(const PoolId& pool, PoolStats& stats) {
+  {
+    auto rows = s_.db.query(kCountByStatus, pool);
+    while (rows.next()) {
+      const std::string_view status = rows->text(0);
+      const std::int64_t count = rows->integer(1);
+      if (status == worker_status::kStarting) stats.starting_workers = count;
+      if (status == worker_status::kActive) stats.active_workers = count;
+      if (status == worker_status::kTerminating) stats.terminating_workers = count;
+      if (status == worker_status::kLost) stats.lost_workers = count;
+    }
+  }
+  if (stats.active_workers == 0) return;
+  auto busy = s_.db.query(kCountBusy, pool);
+  if (busy.next()) stats.busy_workers = busy->integer(0);
+  stats.idle_workers = stats.active_workers - stats.busy_workers;
+}
+
+std::vector<WorkerTraits> Workers::traitsInPool(const PoolId& pool) {
+  std::vector<WorkerTraits> traits;
+  auto rows = s_.db.query(kLiveInPool, pool);
+  while (rows.next()) traits.push_back(traitsOf(readRow(*rows)));
+  return traits;
+}
+
+std::int64_t Workers::removeEnded(Time before, int limit) {
+  return s_.db.execute(kRemoveEnded, before, limit);
+}
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/json/worker_json.h"
+#include "models/pool.h"
+#include "models/result.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/session.h"
+#include "models/worker.h"
+
+namespace muster {
+
+struct WorkerPage {
+  std::vector<Worker> workers;
+  std::string next_cursor;  // empty: that was the last page
+};
+
+struct Heartbeat {
+  std::string status;
+  std::vector<Lease> leases;  // renewed, with the cancels that were asked for
+};
+
+struct Reaped {
+  std::vector<std::string> workers;
+  std::int64_t jobs_released = 0;
+};
+
+// The worker registry. An ended worker (terminated, lost) is final: every call in its name gets
+// kGone, unless it registers anew.
+class Workers {
+ public:
+  explicit Workers(Session& session) : s_(session) {}
+
+  // A known id becomes a new incarnation: active, metadata and task cleared, old claims given back.
+  Worker registerWorker(const NewWorker& worker);
+
+  // Never revives: kNotFound, kGone.
+  Result<Heartbeat> heartbeat(const WorkerId& id, const WorkerChange& change);
+  // kNotFound, kVersionMismatch, kGone (an ended worker can only be given its own status again).
+  Result<Worker> change(const WorkerId& id, const WorkerChange& change,
+                        std::optional<std::int64_t> if_version = {});
+  // Forgets an ended worker: kNotFound, kVersionMismatch, kWorkerActive.
+  Status remove(const WorkerId& id, std::optional<std::int64_t> if_version = {});
+
+  std::optional<Worker> find(const WorkerId& id);
+  WorkerPage list(const WorkerFilter& filter, const std::string& cursor, int limit);
+
+  // What a claim must know: kGone for an ended worker, kWorkerUnknown for an unregistered one where
+  // the rules are strict. `status` is empty for an unregistered worker.
+  struct Claimer {
+    std::string status;
+    WorkerTraits traits;
+  };
+  Result<Claimer> claimer(const WorkerId& id);
+
+  // The workers silent for longer than the threshold (given, or each one's own), in the pool or in
+  // all. `reap` marks them lost and gives back their jobs in all pools; without it only lists them.
+  Reaped stale(const std::string& pool, std::optional<Millis> threshold, bool reap, int limit);
+
+  void countByStatus(const PoolId& pool, PoolStats& stats);
+  // The live workers of the pool.
+  std::vector<WorkerTraits> traitsInPool(const PoolId& pool);
+
+  std::int64_t removeEnded(Time before, int limit);
+
+ private:
+  static Worker readRow(const SqlRows& row);
+  std::int64_t end(const Worker& worker, std::string_view status, std::string_view reason);
+  static Error gone(const Worker& worker);
+
+  Session& s_;
+};
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+#include "models/store/storage.h"
+
+#include <future>
+
+#include "models/store/sqlite/sqlite_file.h"
+#include "models/store/sqlite/sqlite_storage.h"
+
+namespace muster {
+
+Status Storage::writeAndWait(const Unit& unit) {
+  std::promise<Status> promise;
+  write(unit, [&promise](const Status& status) { promise.set_value(status); });
+  return promise.get_future().get();
+}
+
+Status Storage::readAndWait(const Unit& unit) {
+  std::promise<Status> promise;
+  read(unit, [&promise](const Status& status) { promise.set_value(status); });
+  return promise.get_future().get();
+}
+
+tl::expected<std::string, std::string> sqlitePath(const std::string& url) {
+  if (url == "memory:") return ":memory:";
+  constexpr std::string_view kScheme = "sqlite:";
+  if (url.starts_with(kScheme) && url.size() > kScheme.size()) return url.substr(kScheme.size());
+  return tl::unexpected("the store '" + url + "' is not known; use sqlite:PATH or memory:");
+}
+
+tl::expected<std::unique_ptr<Storage>, std::string> openStorage(const StorageOptions& options,
+                                                                const Clock& clock) {
+  const auto path = sqlitePath(options.url);
+  if (!path) return tl::unexpected(path.error());
+  auto file = SqliteFile::open(*path);
+  if (!file) return tl::unexpected(file.error());
+  auto opened = openSqlite(*path, options.durability, clock.now(), false);
+  if (!opened) return tl::unexpected(opened.error());
+  return std::make_unique<SqliteStorage>(*std::move(file), std::move(opened->connection), options,
+                                         clock);
+}
+
+}  // namespace muster

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/clock.h"
+#include "models/result.h"
+#include "models/store/store.h"
+
+namespace muster {
+
+// Where continuations run. post() may be called from any thread.
+class Executor {
+ public:
+  using Task = std::function<void()>;
+  virtual ~Executor() = default;
+  virtual void post(std::vector<Task> tasks) = 0;
+};
+
+// Runs units of work. A unit is a function over the Store inside a transaction; `done` is called
+// exactly once, after the unit's changes are durable or with the reason why they are not.
+//
+// A unit may be run again after a rollback that was not its own fault, so it must set, not add to,
+// what it hands to its continuation. An exception out of a unit undoes that unit alone.
+//
+// All methods are thread-safe. `done` runs on `on`, or on a thread of the storage without it.
+class Storage {
+ public:
+  using Unit = std::function<void(Store&)>;
+  using Done = std::function<void(const Status&)>;
+  using CommitListener = std::function<void(std::span<const Event>)>;
+
+  virtual ~Storage() = default;
+  virtual void write(Unit unit, Done done, Executor* on = nullptr) = 0;
+  virtual void read(Unit unit, Done done, Executor* on = nullptr) = 0;
+
+  // Finishes what was accepted, closes the store and refuses the rest with kDraining.
+  virtual void stop() = 0;
+
+  // Sums up the commits since the last call, for the metrics.
+  struct Commits {
+    std::int64_t count = 0;
+    std::int64_t units = 0;
+    double seconds = 0;
+  };
+  virtual Commits commits() = 0;
+
+  // The same, waiting for the end. Never on an event loop.
+  Status writeAndWait(const Unit& unit);
+  Status readAndWait(const Unit& unit);
+};
+
+enum class Durability { kFull, kNormal };
+
+struct StorageOptions {
+  std::string url;  // sqlite:PATH or memory:
+  Durability durability = Durability::kFull;
+  StoreRules rules;
+  // Called after each commit that had events, on the storage's thread; must not block.
+  Storage::CommitListener on_commit;
+};
+
+// The path behind sqlite:PATH, or ":memory:".
+tl::expected<std::string, std::string> sqlitePath(const std::string& url);
+
+// Opens the store and brings its schema up to date. The error says what is wrong and what to do.
+tl::expected<std::unique_ptr<Storage>, std::string> openStorage(const StorageOptions& options,
+                                                                const Clock& clock);
+
+}  // namespace muster

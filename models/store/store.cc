@@ -1,0 +1,21 @@
+#include "models/store/store.h"
+
+namespace muster {
+namespace {
+
+constexpr Sql kFind{"SELECT value FROM meta WHERE name = $1"};
+constexpr Sql kInsert{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
+
+}  // namespace
+
+std::string Store::secret(const std::string& name) {
+  {
+    auto rows = session.db.query(kFind, name);
+    if (rows.next()) return rows->string(0);
+  }
+  const std::string made = session.random.token() + session.random.token();
+  session.db.execute(kInsert, name, made);
+  return made;
+}
+
+}  // namespace muster

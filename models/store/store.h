@@ -1,0 +1,32 @@
+#pragma once
+
+#include "models/store/sql/events.h"
+#include "models/store/sql/idempotency.h"
+#include "models/store/sql/jobs.h"
+#include "models/store/sql/pools.h"
+#include "models/store/sql/session.h"
+#include "models/store/sql/workers.h"
+
+namespace muster {
+
+// Everything Muster keeps, as it looks inside one transaction. Methods are synchronous and run on
+// the thread of the connection; they throw StoreError when the database cannot be used.
+class Store {
+ public:
+  Store(SqlConnection& connection, const StoreRules& rules) : session(connection, rules) {}
+
+  Pools pools() { return Pools(session); }
+  Jobs jobs() { return Jobs(session); }
+  Workers workers() { return Workers(session); }
+  Events events() { return Events(session); }
+  Idempotency idempotency() { return Idempotency(session); }
+  // A secret of this store, made at random when it is first asked for.
+  std::string secret(const std::string& name);
+  Time now() const { return session.now; }
+  const StoreRules& rules() const { return session.rules; }
+
+  // For Storage, which begins and ends transactions.
+  Session session;
+};
+
+}  // namespace muster

@@ -1,0 +1,59 @@
+"""One job's way through the client that openapi-generator makes of openapi.yaml."""
+import datetime
+import os
+
+import muster_client
+from muster_client import Claim, Completion, JobsApi, NewJob, PoolsApi
+
+POOL = "contract-python"
+DATA = {"text": "Zoë 𝄞", "list": [1, 0.5, None], "nested": {"yes": True}}
+RESULT = {"pages": 12, "ratio": 0.25}
+
+
+def same(got, expected):
+    assert got == expected, f"got {got!r}, expected {expected!r}"
+
+
+def drive(jobs, pools):
+    pushed = jobs.push_job(POOL, NewJob(data=DATA, priority=7, max_retries=2))
+    same(pushed.status, "pending")
+    same(pushed.priority, 7)
+    same(pushed.max_retries, 2)
+    same(pushed.attempts, 0)
+    same(pushed.data, DATA)
+    same(pools.get_pool_stats(POOL).queue_depth, 1)
+
+    claim = jobs.claim_jobs(POOL, Claim(worker_id="py-1"))
+    same(len(claim.items), 1)
+    claimed = claim.items[0]
+    same(claimed.id, pushed.id)
+    same(claimed.attempt, 1)
+    same(claimed.claimed_by, "py-1")
+    same(claimed.effect_key, pushed.effect_key)
+    same(claimed.data, DATA)
+    assert claimed.lease_expires_at > datetime.datetime.now(datetime.timezone.utc)
+
+    try:
+        jobs.complete_job(pushed.id, completion=Completion(lease_token="not-the-token"))
+        raise AssertionError("a wrong token was accepted")
+    except muster_client.ApiException as refused:
+        same(refused.status, 409)
+        assert '"lease_lost"' in refused.body, refused.body
+
+    done = Completion(lease_token=claimed.lease_token, result=RESULT)
+    same(jobs.complete_job(pushed.id, completion=done).status, "done")
+
+    shown = jobs.get_job(pushed.id)
+    same(shown.status, "done")
+    same(shown.attempts, 1)
+    same(shown.data, DATA)
+    same(shown.result, RESULT)
+    assert isinstance(shown.finished_at, datetime.datetime)
+    same(jobs.claim_jobs(POOL, Claim(worker_id="py-1")).items, [])
+    print(f"job {pushed.id} pushed, claimed, completed and shown")
+
+
+configuration = muster_client.Configuration(host=os.environ["MUSTER_URL"])
+configuration.access_token = None  # the generated constructor leaves it undefined
+with muster_client.ApiClient(configuration) as client:
+    drive(JobsApi(client), PoolsApi(client))

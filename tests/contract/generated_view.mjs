@@ -1,0 +1,62 @@
+// Writes the part of the API that requests made up by a generator can exercise, as a copy of the
+// contract. Left out is what only the service can give (cursors, versions), what two fields rule
+// together, and what never ends; the tests of the service cover those.
+//
+//   node generated_view.mjs openapi.json view.json
+import { readFileSync, writeFileSync } from "node:fs";
+
+const [from, to] = process.argv.slice(2);
+const api = JSON.parse(readFileSync(from, "utf8"));
+const { schemas, parameters } = api.components;
+
+// Without configured tokens the service does not look at one.
+delete api.security;
+delete api.components.securitySchemes;
+
+delete api.paths["/v1/events/stream"];
+// Compared as a whole by scripts/contract.
+delete api.paths["/openapi.json"];
+// Answered only when the body repeats the unique key of a living job.
+delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
+
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey"].map((n) => `#/components/parameters/${n}`);
+for (const path of Object.values(api.paths)) {
+  for (const operation of Object.values(path)) {
+    delete operation.security;
+    operation.parameters = (operation.parameters ?? []).filter((p) => !dropped.includes(p.$ref));
+  }
+}
+
+delete schemas.NewJob.properties.available_at;
+delete schemas.NewJob.properties.expires_at;
+// Only a process that the service launched has one.
+delete schemas.NewWorker.properties.launch_token;
+delete schemas.ScalingSettings.properties.min_workers;
+delete schemas.ScalingSettings.properties.warm_idle;
+delete schemas.PoolSettings.properties.stale_threshold_seconds;
+// A list or a map: too free for a generator.
+schemas.Placement.properties.requires_capabilities =
+  schemas.Placement.properties.requires_executors;
+
+// A wrong string is made by appending to the pattern, which for these ids makes another good one.
+// Their length still tells right from wrong.
+function boundIds(schema) {
+  if (schema.pattern === undefined) return;
+  delete schema.pattern;
+  Object.assign(schema, { minLength: 1, maxLength: 128 });
+}
+for (const parameter of Object.values(parameters)) boundIds(parameter.schema);
+
+// In requests null stands for absent. Generators of clients cannot be told so for enums and
+// references, but here it can be said.
+for (const schema of Object.values(schemas)) {
+  if (schema.additionalProperties !== false) continue;
+  for (const [name, property] of Object.entries(schema.properties)) {
+    boundIds(property);
+    if (property.items) boundIds(property.items);
+    if (schema.required?.includes(name)) continue;
+    if (property.enum) Object.assign(property, { nullable: true, enum: [...property.enum, null] });
+    if (property.$ref) schemas[property.$ref.split("/").pop()].nullable = true;
+  }
+}
+writeFileSync(to, JSON.stringify(api, null, 1));
