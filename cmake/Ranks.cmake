@@ -16,8 +16,8 @@ endif()
 
 function(muster_sources OUT)
   cmake_parse_arguments(ARG "" "" "SOURCES;EXCLUDE" ${ARGN})
-  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
-       ${ARG_SOURCES})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${ARG_SOURCES})
   foreach(folder IN LISTS ARG_EXCLUDE)
     list(FILTER found EXCLUDE REGEX "^${folder}")
   endforeach()

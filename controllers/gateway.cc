@@ -155,6 +155,7 @@ Status Gateway::admit(Exchange& exchange) {
   if (draining_) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
+  if (auto ok = parts_.limits.admitRequest(); !ok) return ok;
   auto principal = parts_.access.identify(request.header("authorization"));
   if (!principal) return tl::unexpected(std::move(principal).error());
   request.principal = *std::move(principal);

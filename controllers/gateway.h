@@ -10,6 +10,7 @@
 #include "app/log/log.h"
 #include "app/metrics/metrics.h"
 #include "controllers/access.h"
+#include "controllers/rate_limits.h"
 #include "controllers/router.h"
 #include "models/clock.h"
 #include "models/store/storage.h"
@@ -28,6 +29,7 @@ class Gateway {
   struct Parts {
     const Router& router;
     const Access& access;
+    RateLimits& limits;
     Storage& storage;
     Metrics& metrics;
     const Log& log;

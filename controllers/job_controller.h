@@ -10,8 +10,8 @@ namespace muster {
 class JobController {
  public:
   // `job_waits` is woken under a job's id when the job finishes.
-  JobController(Gateway& gateway, WaitList& job_waits, const Clock& clock)
-      : gateway_(gateway), waits_(job_waits), clock_(clock) {}
+  JobController(Gateway& gateway, RateLimits& limits, WaitList& job_waits, const Clock& clock)
+      : gateway_(gateway), limits_(limits), waits_(job_waits), clock_(clock) {}
   void addRoutes(Router& router);
 
  private:
@@ -26,6 +26,7 @@ class JobController {
   Result<Work> remove(const Request& request);
 
   Gateway& gateway_;
+  RateLimits& limits_;
   WaitList& waits_;
   const Clock& clock_;
 };

@@ -111,6 +111,10 @@ struct LeaseController::Waiting {
 };
 
 void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
+  if (!waiting->request->clientIsThere()) {
+    // Nobody would learn of the claim; the framework drops the answer.
+    return waiting->respond(muster::fail(ErrorCode::kDraining, "the client has gone"));
+  }
   struct Found {
     bool may_wait = false;
     std::optional<Time> next_due;
@@ -118,8 +122,7 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
   };
   auto found = std::make_shared<Found>();
   const auto generation = waits_.generation(waiting->pool.str());
-  const bool last_look = waiting->deadline <= clock_.now() || gateway_.draining() ||
-                         !waiting->request->clientIsThere();
+  const bool last_look = waiting->deadline <= clock_.now() || gateway_.draining();
   gateway_.write(
       waiting->request,
       [waiting, found, last_look](Store& store) -> Outcome {

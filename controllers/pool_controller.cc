@@ -223,7 +223,7 @@ void PoolController::remove(const RequestPtr& request, Respond respond) {
       [id = *id, force, version = *version](Store& store) -> Result<std::int64_t> {
         const auto pool = store.pools().find(id);
         if (!pool) return tl::unexpected(noPool(id));
-        if (version && *version != pool->version) {
+        if (!versionFits(version, pool->version)) {
           return fail(ErrorCode::kVersionMismatch,
                       "the pool is at version " + std::to_string(pool->version));
         }

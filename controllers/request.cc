@@ -69,9 +69,10 @@ Result<std::string> Request::pathId(std::string_view name) const {
   return fail(ErrorCode::kInternal, fmt::format("the route has no {}", name));
 }
 
-Result<std::optional<std::int64_t>> Request::ifMatch() const {
-  std::string_view text = header("if-match");
-  if (text.empty() || text == "*") return std::optional<std::int64_t>();
+Result<IfVersion> Request::ifMatch() const {
+  const std::string_view text = header("if-match");
+  if (text.empty()) return IfVersion();
+  if (text == "*") return IfVersion(kAnyVersion);
   if (text.size() > 2 && text.front() == '"' && text.back() == '"') {
     if (const auto version = parseNumber<std::int64_t>(text.substr(1, text.size() - 2))) {
       return version;

@@ -14,6 +14,7 @@
 #include "models/json/json_doc.h"
 #include "models/result.h"
 #include "models/time.h"
+#include "models/version.h"
 
 namespace muster {
 
@@ -39,8 +40,8 @@ struct Request {
     return IdType(*std::move(text));
   }
 
-  // The version in If-Match, if it was sent; kInvalidHeader.
-  Result<std::optional<std::int64_t>> ifMatch() const;
+  // What If-Match asks for, if it was sent; kInvalidHeader.
+  Result<IfVersion> ifMatch() const;
 };
 using RequestPtr = std::shared_ptr<Request>;
 

@@ -34,11 +34,11 @@ void UpkeepController::addRoutes(Router& router) {
     router.add("GET", path, Scope::kRead, {.read = [this, one_pool](const Request& request) {
                  return previewReap(request, one_pool);
                }});
-    router.add("POST", path, Scope::kWork, {.write = [this, one_pool](const Request& request) {
+    router.add("POST", path, Scope::kAdmin, {.write = [this, one_pool](const Request& request) {
                  return reap(request, one_pool);
                }});
   }
-  router.add("POST", "/v1/tick", Scope::kWork,
+  router.add("POST", "/v1/tick", Scope::kAdmin,
              {.write = [this](const Request& request) { return tick(request); }});
 }
 

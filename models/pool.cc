@@ -34,6 +34,15 @@ PoolSettings overlay(const PoolSettings& base, const PoolSettings& top) {
   return merged;
 }
 
+PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given) {
+  PoolSettings settings = overlay(defaults, given);
+  if (!settings.stale_threshold_seconds) {
+    settings.stale_threshold_seconds =
+        std::chrono::duration_cast<Seconds>(settings.staleAfter()).count();
+  }
+  return settings;
+}
+
 std::optional<std::pair<std::string, std::string>> contradiction(const PoolSettings& settings) {
   if (*settings.min_workers > *settings.max_workers) {
     return {{"/scaling/min_workers", "must not be above max_workers"}};

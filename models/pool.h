@@ -15,7 +15,7 @@
 namespace muster {
 
 // The settings of a pool. In what a client sends and the store keeps, only what was set is
-// present; overlay() on the service's defaults gives the settings in force.
+// present; inForce() fills in the service's defaults.
 struct PoolSettings {
   std::optional<std::string> template_name;
   std::optional<std::string> worker_mode;
@@ -58,10 +58,8 @@ struct PoolSettings {
   Millis lease() const { return Seconds(*lease_seconds); }
   Millis heartbeatInterval() const { return Seconds(*heartbeat_interval_seconds); }
   Millis staleAfter() const {
-    return staleThreshold(stale_threshold_seconds
-                              ? std::optional<Millis>(Seconds(*stale_threshold_seconds))
-                              : std::nullopt,
-                          heartbeatInterval());
+    return stale_threshold_seconds ? Seconds(*stale_threshold_seconds)
+                                   : staleThreshold(heartbeatInterval());
   }
   RetryPolicy retryPolicy() const {
     return {Millis(*retry_base_ms), *retry_jitter, Millis(*retry_cap_ms)};
@@ -116,6 +114,9 @@ void eachPoolField(Visitor visit) {
 
 // What `top` sets, and `base` for the rest.
 PoolSettings overlay(const PoolSettings& base, const PoolSettings& top);
+
+// The settings of a pool that sets `given`, in a service with these defaults.
+PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given);
 
 // A rule that only two fields together can break, as (pointer, what is wrong); checked on the
 // settings in force.

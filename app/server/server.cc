@@ -115,6 +115,16 @@ void announce(const Settings& settings, const Log& log) {
   log.info("listening", {{"url", url}, {"store", settings.store}, {"version", MUSTER_VERSION}});
 }
 
+// The framework opens its sockets after the beginning advice, on the event loops: what has passed
+// through all of them comes after that.
+void whenListening(std::function<void()> then, std::size_t loop = 0) {
+  auto& app = drogon::app();
+  app.getLoop()->queueInLoop([then = std::move(then), loop, &app] {
+    if (loop == app.getThreadNum()) return then();
+    app.getIOLoop(loop)->queueInLoop([then, loop] { whenListening(then, loop + 1); });
+  });
+}
+
 }  // namespace
 
 int runServer(const Settings& settings) {
@@ -158,7 +168,7 @@ int runServer(const Settings& settings) {
         service.gateway().handle(request, std::move(callback));
       })
       .registerBeginningAdvice([&] {
-        announce(settings, log);
+        whenListening([&settings, &log] { announce(settings, log); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
   app.run();

@@ -16,6 +16,7 @@ StoreRules rulesOf(const Settings& settings) {
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
   rules.strict_workers = settings.strict_workers;
+  rules.region = settings.current_region;
   return rules;
 }
 
@@ -73,12 +74,13 @@ std::optional<std::string> Service::openStore() {
 
 void Service::wire(std::string secret) {
   access_ = std::make_unique<Access>(settings_, std::move(secret));
-  // The routes must be known before the metrics, and the gateway before the routes run.
+  limits_ = std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit,
+                                         clock_);
   metrics_ = std::make_unique<Metrics>();
   gateway_ = std::make_unique<Gateway>(
-      Gateway::Parts{router_, *access_, *storage_, *metrics_, log_, clock_,
+      Gateway::Parts{router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
                      static_cast<std::size_t>(settings_.max_body_bytes)});
-  jobs_ = std::make_unique<JobController>(*gateway_, job_waits_, clock_);
+  jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
   workers_ = std::make_unique<WorkerController>(*access_);

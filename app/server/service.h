@@ -56,6 +56,7 @@ class Service {
   Router router_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Access> access_;
+  std::unique_ptr<RateLimits> limits_;
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<JobController> jobs_;
   std::unique_ptr<LeaseController> leases_;

@@ -71,7 +71,7 @@ std::string readResourceRefs(ObjectReader& in, std::vector<FieldError>& faults) 
   std::size_t index = 0;
   for (auto it = refs->begin(); it != refs->end(); ++it, ++index) {
     ObjectReader ref(*it, fmt::format("{}/{}", in.pointer("resource_refs"), index), faults);
-    ref.required("resource_id", ref.text("resource_id", 1, 512));
+    ref.required("resource_id", ref.id("resource_id"));
     ref.id("worker_id");
     ref.text("type", 1, 128);
     ref.finish();
@@ -120,7 +120,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   out.key("data").raw(job.data);
   out.field("status", name(job.status)).field("priority", job.priority);
   out.field("attempts", job.attempts).field("max_retries", job.max_retries);
-  if (job.crashes > 0) out.field("crashes", job.crashes);
+  out.field("crashes", job.crashes);
   if (!job.tenant.empty()) out.field("tenant", job.tenant);
   if (!job.unique_key.empty()) out.field("unique_key", job.unique_key);
   out.field("available_at", job.available_at).field("expires_at", job.expires_at);
@@ -128,7 +128,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   out.field("finished_at", job.finished_at);
   if (!job.claimed_by.empty()) out.field("claimed_by", job.claimed_by);
   out.field("lease_expires_at", job.lease_expires_at);
-  if (job.cancel_requested) out.field("cancel_requested", true);
+  out.field("cancel_requested", job.cancel_requested);
   if (job.result) out.key("result").raw(*job.result);
   if (!job.artifacts.empty()) out.key("artifacts").raw(job.artifacts);
   if (!job.error.empty()) out.field("error", job.error);

@@ -32,10 +32,15 @@ tl::expected<std::unique_ptr<Storage>, std::string> openStorage(const StorageOpt
   if (!path) return tl::unexpected(path.error());
   auto file = SqliteFile::open(*path);
   if (!file) return tl::unexpected(file.error());
-  auto opened = openSqlite(*path, options.durability, clock.now(), false);
+  // The storage itself flushes the log where full durability is wanted.
+  auto opened = openSqlite(*path, Durability::kNormal, clock.now(), false);
   if (!opened) return tl::unexpected(opened.error());
-  return std::make_unique<SqliteStorage>(*std::move(file), std::move(opened->connection), options,
-                                         clock);
+  try {
+    return std::make_unique<SqliteStorage>(*std::move(file), std::move(opened->connection), options,
+                                           clock);
+  } catch (const StoreError& error) {
+    return tl::unexpected(error.what());
+  }
 }
 
 }  // namespace muster

@@ -30,6 +30,19 @@ constexpr Sql kNextDue{
     "SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1 "
     "AND pool_id = $1"};
 
+// How many of the jobs that have a share per node run on the node. One share for all of them,
+// whatever lane they are in.
+std::int64_t runningOnNode(Session& s, const std::vector<Lane>& lanes, const std::string& node) {
+  std::int64_t running = 0;
+  for (const Lane& lane : lanes) {
+    if (lane.placement.empty() || !parsePlacement(lane.placement).max_parallel_per_node) continue;
+    auto rows = s.db.query(kRunningOnNode, lane.id, node);
+    rows.next();
+    running += rows->integer(0);
+  }
+  return running;
+}
+
 }  // namespace
 
 // The best jobs over all lanes the worker may serve. Each lane's head is in order, so the best
@@ -37,16 +50,16 @@ constexpr Sql kNextDue{
 std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& traits, int max) {
   std::vector<Row> found;
   std::unordered_map<std::string, std::int64_t> free_places;
+  std::unordered_map<std::int64_t, std::int64_t> shares;  // of the lanes that have one per node
+  std::int64_t running = 0;                               // on the node, of the jobs in them
   const auto lanes = Pools(s_).lanes(pool.id);
   for (const Lane& lane : lanes) {
     std::int64_t limit = max;
     if (!lane.placement.empty()) {
       const Placement placement = parsePlacement(lane.placement);
-      std::int64_t running = 0;
       if (placement.max_parallel_per_node) {
-        auto rows = s_.db.query(kRunningOnNode, lane.id, traits.node);
-        rows.next();
-        running = rows->integer(0);
+        if (shares.empty()) running = runningOnNode(s_, lanes, traits.node);
+        shares[lane.id] = *placement.max_parallel_per_node;
         limit = std::min<std::int64_t>(limit, *placement.max_parallel_per_node - running);
       }
       if (placementObstacle(placement, traits, static_cast<int>(running))) continue;
@@ -70,11 +83,14 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
     });
   }
 
-  // A tenant's places are shared by all its lanes.
+  // A tenant's places are shared by all its lanes, and so are those of a node.
   std::vector<Row> chosen;
   for (Row& row : found) {
     if (chosen.size() == static_cast<std::size_t>(max)) break;
+    const auto share = shares.find(row.lane);
+    if (share != shares.end() && running >= share->second) continue;
     if (!row.job.tenant.empty() && free_places[row.job.tenant]-- <= 0) continue;
+    if (share != shares.end()) ++running;
     chosen.push_back(std::move(row));
   }
   return chosen;
@@ -122,10 +138,9 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   }
   if (job.expires_at && *job.expires_at <= s_.now) return refuse("the job has expired");
   if (!job.placement.empty()) {
-    auto running = s_.db.query(kRunningOnNode, row->lane, traits.node);
-    running.next();
+    const auto running = runningOnNode(s_, Pools(s_).lanes(pool.id), traits.node);
     if (const auto obstacle = placementObstacle(parsePlacement(job.placement), traits,
-                                                static_cast<int>(running->integer(0)))) {
+                                                static_cast<int>(running))) {
       return refuse(*obstacle);
     }
   }

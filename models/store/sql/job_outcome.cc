@@ -62,10 +62,16 @@ Error lost(const Job& job) {
           "the lease has ended; the job is " + std::string(name(job.status))};
 }
 
+// The beginning of a text, cut between characters.
+std::string beginning(const std::string& text, std::size_t bytes) {
+  while (bytes < text.size() && bytes > 0 && (text[bytes] & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
 std::string failureDetails(const Job& job, const FailureReport& report) {
   JsonWriter out;
   out.beginObject();
-  if (!report.error.empty()) out.field("error", report.error.substr(0, 1000));
+  if (!report.error.empty()) out.field("error", beginning(report.error, 1000));
   if (!job.reason.empty()) out.field("reason", job.reason);
   if (job.status == JobStatus::kPending) out.field("available_at", job.available_at);
   out.endObject();
@@ -259,7 +265,7 @@ Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional
   auto held = load(id, true);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
-  if (!holds(*held, {token, ""})) return tl::unexpected(lost(job));
+  if (token.empty() || !holds(*held, {token, ""})) return tl::unexpected(lost(job));
   if (*job.lease_expires_at < s_.now) {
     return muster::fail(ErrorCode::kLeaseLost,
                         "the lease ran out at " + formatTime(*job.lease_expires_at));
@@ -277,7 +283,7 @@ Result<Job> Jobs::progress(const JobId& id, const std::string& token, double pro
   auto held = load(id, true);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
-  if (!holds(*held, {token, ""})) return tl::unexpected(lost(job));
+  if (token.empty() || !holds(*held, {token, ""})) return tl::unexpected(lost(job));
   job.progress = progress;
   job.progress_message = message;
   job.version += 1;
@@ -355,6 +361,9 @@ Result<Job> Jobs::retry(const JobId& id) {
 }
 
 void Jobs::removeRow(const Row& row) {
+  if (row.job.status == JobStatus::kClaimed && !row.job.tenant.empty()) {
+    s_.db.execute(kTenantLeaves, row.job.pool, row.job.tenant);
+  }
   s_.db.execute(kDeleteJob, row.seq);
   s_.db.execute(kDeletePayload, row.seq);
   s_.db.execute(kDeleteResult, row.seq);
@@ -362,10 +371,10 @@ void Jobs::removeRow(const Row& row) {
   s_.countGone(row.lane, row.job.status);
 }
 
-Status Jobs::remove(const JobId& id, std::optional<std::int64_t> if_version) {
+Status Jobs::remove(const JobId& id, IfVersion if_version) {
   const auto row = load(id, false);
   if (!row) return tl::unexpected(noJob(id));
-  if (if_version && *if_version != row->job.version) {
+  if (!versionFits(if_version, row->job.version)) {
     return muster::fail(ErrorCode::kVersionMismatch,
                         "the job is at version " + std::to_string(row->job.version));
   }

@@ -10,7 +10,7 @@ namespace {
 constexpr Sql kInsert{
     "INSERT INTO jobs (id, lane_id, pool_id, status, delayed, priority, attempts, max_retries, "
     "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
-    "VALUES ($1, $2, $3, 'pending', $4, $5, 0, $6, 0, 1, $7, $8, $9, 0, $10, $11) RETURNING seq"};
+    "VALUES ($1, $2, $3, 'pending', $4, $5, 0, $6, 0, 1, $7, $8, $9, 0, $10, $11)"};
 constexpr Sql kInsertPayload{
     "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent) "
     "VALUES ($1, $2, $3, $4, $5, $6)"};
@@ -22,8 +22,17 @@ constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
 
 Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
   if (!given.unique_key.empty()) {
-    auto living = s_.db.query(kFindLiving, pool.id, given.unique_key);
-    if (living.next()) return Pushed{readRow(*living, true).job, false};
+    std::optional<Row> twin;
+    {
+      auto living = s_.db.query(kFindLiving, pool.id, given.unique_key);
+      if (living.next()) twin = readRow(*living, true);
+    }
+    if (twin) {
+      const bool expired = twin->job.status == JobStatus::kPending && twin->job.expires_at &&
+                           *twin->job.expires_at <= s_.now;
+      if (!expired) return Pushed{std::move(twin->job), false};
+      cancelPending(*twin, event_type::kJobExpired, "expired");
+    }
   }
   Row row;
   Job& job = row.job;
@@ -45,13 +54,9 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
 
   row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
   const bool delayed = job.available_at > s_.now;
-  {
-    auto inserted = s_.db.query(kInsert, job.id, row.lane, job.pool, delayed, job.priority,
-                                job.max_retries, job.available_at, job.created_at, job.expires_at,
-                                orNull(job.tenant), orNull(job.unique_key));
-    inserted.next();
-    row.seq = inserted->integer(0);
-  }
+  row.seq = s_.db.insert(kInsert, job.id, row.lane, job.pool, delayed, job.priority,
+                         job.max_retries, job.available_at, job.created_at, job.expires_at,
+                         orNull(job.tenant), orNull(job.unique_key));
   s_.db.execute(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
                 orNull(job.resource_refs), orNull(job.traceparent));
   s_.countNew(row.lane, JobStatus::kPending);

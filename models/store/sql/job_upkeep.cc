@@ -1,4 +1,7 @@
 // Jobs in bulk: what time, lost workers and operators do to many at once.
+#include <set>
+#include <string>
+
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -27,9 +30,12 @@ constexpr Sql kHeldBy{MUSTER_SELECT_JOB
 constexpr Sql kRenewHeld{
     "UPDATE jobs SET lease_expires_at = $2, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed'"};
-constexpr Sql kLivingTwin{
-    "SELECT 1 FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
-    "AND status IN ('pending', 'claimed')"};
+// Poisoned, and no living job has the same unique_key.
+constexpr Sql kRetryable{MUSTER_SELECT_JOB
+                         "WHERE j.lane_id = $1 AND j.status = 'poisoned' AND (j.unique_key IS NULL "
+                         "OR NOT EXISTS (SELECT 1 FROM jobs t WHERE t.pool_id = j.pool_id "
+                         "AND t.unique_key = j.unique_key AND t.status IN ('pending', 'claimed'))) "
+                         "ORDER BY j.seq LIMIT $2"};
 
 }  // namespace
 
@@ -62,15 +68,16 @@ std::int64_t Jobs::removeFinished(Time before, int limit) {
 std::int64_t Jobs::retryPoisoned(const PoolId& pool, int limit) {
   std::int64_t retried = 0;
   for (const std::int64_t lane : lanesOf(pool, std::nullopt)) {
-    auto rows = readAll(s_.db.query(kInState, lane, name(JobStatus::kPoisoned),
-                                    std::optional<Time>(), limit - retried));
-    for (Row& row : rows) {
-      if (!row.job.unique_key.empty()) {
-        auto twin = s_.db.query(kLivingTwin, row.job.pool, row.job.unique_key);
-        if (twin.next()) continue;
+    // Of several with one unique_key only the first is retried, so look again until there are none.
+    for (bool found = true; found && retried < limit;) {
+      std::set<std::string> keys;
+      auto rows = readAll(s_.db.query(kRetryable, lane, limit - retried));
+      found = !rows.empty();
+      for (Row& row : rows) {
+        if (!row.job.unique_key.empty() && !keys.insert(row.job.unique_key).second) continue;
+        retryRow(row);
+        ++retried;
       }
-      retryRow(row);
-      ++retried;
     }
   }
   return retried;

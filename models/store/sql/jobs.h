@@ -8,6 +8,7 @@
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
+#include "models/version.h"
 
 namespace muster {
 
@@ -67,7 +68,7 @@ class Jobs {
   Result<Job> cancel(const JobId& id, const std::string& reason);
   // Poisoned or cancelled → pending with all tries before it; kNotRetryable.
   Result<Job> retry(const JobId& id);
-  Status remove(const JobId& id, std::optional<std::int64_t> if_version = {});
+  Status remove(const JobId& id, IfVersion if_version = {});
 
   std::optional<Job> find(const JobId& id);
   std::vector<Attempt> attempts(const JobId& id);

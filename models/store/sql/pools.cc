@@ -25,7 +25,7 @@ constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id
 constexpr Sql kFindLane{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
 constexpr Sql kInsertLane{
-    "INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3) RETURNING lane_id"};
+    "INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3)"};
 constexpr Sql kDeleteLanes{"DELETE FROM lanes WHERE pool_id = $1"};
 constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
 constexpr Sql kDeleteCounts{
@@ -38,6 +38,12 @@ constexpr Sql kDelayedInLane{
     "AND available_at > $2"};  // the + keeps to the index of the delayed
 constexpr Sql kHasDelayed{
     "SELECT 1 FROM jobs WHERE status = 'pending' AND delayed = 1 AND available_at > $1 LIMIT 1"};
+constexpr Sql kExpiredInLane{
+    "SELECT count(*) FROM jobs WHERE +lane_id = $1 AND status = 'pending' "
+    "AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2"};
+constexpr Sql kHasExpired{
+    "SELECT 1 FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL AND expires_at <= $1 "
+    "LIMIT 1"};
 constexpr Sql kLanePending{"SELECT pending FROM lane_counts WHERE lane_id = $1"};
 constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kOldestInLane{
@@ -55,8 +61,8 @@ Error missing(const PoolId& id) {
   return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
 }
 
-Status checkVersion(const Pool& pool, std::optional<std::int64_t> if_version) {
-  if (!if_version || *if_version == pool.version) return {};
+Status checkVersion(const Pool& pool, IfVersion if_version) {
+  if (versionFits(if_version, pool.version)) return {};
   return fail(ErrorCode::kVersionMismatch,
               "the pool is at version " + std::to_string(pool.version));
 }
@@ -67,9 +73,9 @@ std::shared_ptr<const Pool> Pools::decode(const SqlRows& row) {
   const std::string name = row.string(0);
   const std::int64_t version = row.integer(2);
   const auto cached = s_.pool_cache.find(name);
-  if (cached != s_.pool_cache.end() && cached->second->version == version &&
-      cached->second->updated_at == row.time(4)) {
-    return cached->second;
+  if (cached != s_.pool_cache.end() && cached->second.pool->version == version &&
+      cached->second.pool->updated_at == row.time(4) && cached->second.settings == row.text(1)) {
+    return cached->second.pool;
   }
   auto pool = std::make_shared<Pool>();
   pool->id = PoolId(name);
@@ -78,11 +84,11 @@ std::shared_ptr<const Pool> Pools::decode(const SqlRows& row) {
     std::vector<FieldError> ignored;  // written by us; a field of a newer version has its default
     pool->given = readPoolSettings(doc->root(), ignored);
   }
-  pool->settings = overlay(s_.rules.pool_defaults, pool->given);
+  pool->settings = inForce(s_.rules.pool_defaults, pool->given);
   pool->version = version;
   pool->created_at = row.time(3);
   pool->updated_at = row.time(4);
-  s_.pool_cache[name] = pool;
+  s_.pool_cache[name] = {text, pool};
   return pool;
 }
 
@@ -100,7 +106,7 @@ Result<std::shared_ptr<const Pool>> Pools::findOrCreate(const PoolId& id) {
 }
 
 Result<Pools::Saved> Pools::put(const PoolId& id, const PoolSettings& settings,
-                                std::optional<std::int64_t> if_version) {
+                                IfVersion if_version) {
   auto old = find(id);
   if (!old && if_version) return fail(ErrorCode::kVersionMismatch, "the pool does not exist yet");
   if (old) {
@@ -110,7 +116,7 @@ Result<Pools::Saved> Pools::put(const PoolId& id, const PoolSettings& settings,
 }
 
 Result<Pools::Saved> Pools::patch(const PoolId& id, const PoolSettings& changes,
-                                  std::optional<std::int64_t> if_version) {
+                                  IfVersion if_version) {
   auto old = find(id);
   if (!old) return tl::unexpected(missing(id));
   if (auto ok = checkVersion(*old, if_version); !ok) return tl::unexpected(ok.error());
@@ -119,7 +125,7 @@ Result<Pools::Saved> Pools::patch(const PoolId& id, const PoolSettings& changes,
 
 Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
                                  std::shared_ptr<const Pool> old) {
-  const PoolSettings in_force = overlay(s_.rules.pool_defaults, given);
+  const PoolSettings in_force = inForce(s_.rules.pool_defaults, given);
   if (const auto fault = contradiction(in_force)) {
     return tl::unexpected(Error{ErrorCode::kInvalid,
                                 fault->first + " " + fault->second,
@@ -144,11 +150,10 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   return Saved{find(id), false};
 }
 
-Status Pools::remove(const PoolId& id, std::optional<std::int64_t> if_version) {
+Status Pools::remove(const PoolId& id, IfVersion if_version) {
   const auto pool = find(id);
   if (!pool) return tl::unexpected(missing(id));
   if (auto ok = checkVersion(*pool, if_version); !ok) return ok;
-  s_.flushCounts();
   const PoolStats counts = stats(id);
   const std::int64_t jobs =
       counts.pending + counts.claimed + counts.done + counts.poisoned + counts.cancelled;
@@ -188,12 +193,11 @@ std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
     auto found = s_.db.query(kFindLane, id, tenant, placement);
     if (found.next()) return found->integer(0);
   }
-  auto made = s_.db.query(kInsertLane, id, tenant, placement);
-  made.next();
-  return made->integer(0);
+  return s_.db.insert(kInsertLane, id, tenant, placement);
 }
 
 PoolStats Pools::stats(const PoolId& id) {
+  s_.flushCounts();
   PoolStats stats;
   {
     auto rows = s_.db.query(kCounts, id);
@@ -210,11 +214,8 @@ PoolStats Pools::stats(const PoolId& id) {
   if (!pool || stats.pending == 0) return stats;
 
   const auto lanes = this->lanes(id);
-  bool any_delayed = false;
-  {
-    auto rows = s_.db.query(kHasDelayed, s_.now);
-    any_delayed = rows.next();
-  }
+  const bool any_delayed = s_.db.query(kHasDelayed, s_.now).next();
+  const bool any_expired = s_.db.query(kHasExpired, s_.now).next();
   std::unordered_map<std::string, std::int64_t> free_places;
   const auto workers = Workers(s_).traitsInPool(id);
   std::optional<Time> oldest;
@@ -229,6 +230,11 @@ PoolStats Pools::stats(const PoolId& id) {
       delayed.next();
       stats.delayed += delayed->integer(0);
       due -= delayed->integer(0);
+    }
+    if (any_expired) {
+      auto expired = s_.db.query(kExpiredInLane, lane.id, s_.now);
+      expired.next();
+      due -= expired->integer(0);
     }
     if (*pool->settings.paused) continue;
     if (!lane.placement.empty()) {
@@ -258,6 +264,7 @@ PoolStats Pools::stats(const PoolId& id) {
 }
 
 std::int64_t Pools::removeEmptyLanes(int limit) {
+  s_.flushCounts();
   std::vector<std::int64_t> empty;
   {
     auto rows = s_.db.query(kEmptyLanes, limit);

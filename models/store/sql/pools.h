@@ -6,6 +6,7 @@
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
+#include "models/version.h"
 
 namespace muster {
 
@@ -32,13 +33,13 @@ class Pools {
   };
   // Replaces the settings (or makes the pool); `if_version` guards it: kVersionMismatch.
   Result<Saved> put(const PoolId& id, const PoolSettings& settings,
-                    std::optional<std::int64_t> if_version = {});
+                    IfVersion if_version = {});
   // Changes what `changes` sets; kNotFound, kVersionMismatch.
   Result<Saved> patch(const PoolId& id, const PoolSettings& changes,
-                      std::optional<std::int64_t> if_version = {});
+                      IfVersion if_version = {});
 
   // kNotFound, kVersionMismatch, kPoolNotEmpty while it has jobs.
-  Status remove(const PoolId& id, std::optional<std::int64_t> if_version = {});
+  Status remove(const PoolId& id, IfVersion if_version = {});
 
   // After `after` in the order of their names.
   std::vector<std::shared_ptr<const Pool>> list(const std::string& after, int limit);

@@ -40,31 +40,13 @@ void Session::flushCounts() {
   deltas_.clear();
 }
 
-void Session::endUnit() {
-  saved_deltas_ = deltas_;
-  events_of_ended_units_ = events_.size();
-}
-
-void Session::forgetUnit() {
-  deltas_ = saved_deltas_;
-  events_.resize(events_of_ended_units_);
-  pool_cache.clear();
-  due_until = {};
-}
-
-void Session::forgetTransaction() {
+void Session::forget() {
   deltas_.clear();
-  saved_deltas_.clear();
   events_.clear();
-  events_of_ended_units_ = 0;
   pool_cache.clear();
   due_until = {};
 }
 
-std::vector<Event> Session::takeEvents() {
-  saved_deltas_.clear();
-  events_of_ended_units_ = 0;
-  return std::exchange(events_, {});
-}
+std::vector<Event> Session::takeEvents() { return std::exchange(events_, {}); }
 
 }  // namespace muster

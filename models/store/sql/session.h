@@ -19,6 +19,7 @@ struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
   bool auto_create_pools = true;
   bool strict_workers = false;
+  std::string region = "default";  // of workers that name none
 };
 
 // What the parts of a Store share while a unit of work runs: the connection, the time, the events
@@ -51,14 +52,17 @@ class Session {
   // Writes the counters; before reading them and before the commit.
   void flushCounts();
 
-  // A unit either ends, and its events and counters join the transaction's, or is forgotten.
-  void endUnit();
-  void forgetUnit();
-  void forgetTransaction();
+  // After a rollback: what was emitted and counted did not happen.
+  void forget();
   std::vector<Event> takeEvents();
 
-  // Pools as they were last decoded; good while the version in the store is the same.
-  std::unordered_map<std::string, std::shared_ptr<const Pool>> pool_cache;
+  // Pools as they were last decoded, with the text they were decoded from; good while text and
+  // version in the store are the same.
+  struct CachedPool {
+    std::string settings;
+    std::shared_ptr<const Pool> pool;
+  };
+  std::unordered_map<std::string, CachedPool> pool_cache;
 
  private:
   struct Delta {
@@ -68,10 +72,8 @@ class Session {
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
 
-  std::vector<Delta> deltas_;  // of the running unit and, after endUnit(), of the transaction
-  std::vector<Delta> saved_deltas_;
-  std::vector<Event> events_;
-  std::size_t events_of_ended_units_ = 0;
+  std::vector<Delta> deltas_;  // not written yet
+  std::vector<Event> events_;  // of this transaction
 };
 
 }  // namespace muster

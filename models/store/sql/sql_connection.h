@@ -110,12 +110,20 @@ class SqlConnection {
     return run(sql, values);
   }
 
+  // Inserts one row; the number the database gave it.
+  template <class... Args>
+  std::int64_t insert(Sql sql, const Args&... args) {
+    const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
+    return runInsert(sql, values);
+  }
+
   // Statements without parameters, several at once, not kept.
   virtual void script(const std::string& sql) = 0;
 
  private:
   virtual SqlRows& start(Sql sql, std::span<const SqlValue> values) = 0;
   virtual std::int64_t run(Sql sql, std::span<const SqlValue> values) = 0;
+  virtual std::int64_t runInsert(Sql sql, std::span<const SqlValue> values) = 0;
 };
 
 }  // namespace muster

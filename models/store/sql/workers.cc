@@ -62,8 +62,8 @@ WorkerTraits traitsOf(const Worker& worker) {
   return {worker.host, worker.region, worker.capabilities, worker.executor_types};
 }
 
-Status checkVersion(const Worker& worker, std::optional<std::int64_t> if_version) {
-  if (!if_version || *if_version == worker.version) return {};
+Status checkVersion(const Worker& worker, IfVersion if_version) {
+  if (versionFits(if_version, worker.version)) return {};
   return fail(ErrorCode::kVersionMismatch,
               "the worker is at version " + std::to_string(worker.version));
 }
@@ -117,7 +117,7 @@ Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
   if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
-                orNull(given.region), given.pid, writeTexts(given.capabilities),
+                orNull(given.region.empty() ? s_.rules.region : given.region), given.pid, writeTexts(given.capabilities),
                 writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
                 s_.now, given.metadata.empty() ? "{}" : given.metadata);
   Worker worker = *find(id);
@@ -136,7 +136,7 @@ Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& cha
 }
 
 Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
-                               std::optional<std::int64_t> if_version) {
+                               IfVersion if_version) {
   const auto worker = find(id);
   if (!worker) return tl::unexpected(noWorker(id));
   if (auto ok = checkVersion(*worker, if_version); !ok) return tl::unexpected(ok.error());
@@ -170,7 +170,7 @@ std::int64_t Workers::end(const Worker& worker, std::string_view status, std::st
   return released;
 }
 
-Status Workers::remove(const WorkerId& id, std::optional<std::int64_t> if_version) {
+Status Workers::remove(const WorkerId& id, IfVersion if_version) {
   const auto worker = find(id);
   if (!worker) return tl::unexpected(noWorker(id));
   if (auto ok = checkVersion(*worker, if_version); !ok) return ok;
@@ -222,7 +222,7 @@ WorkerPage Workers::list(const WorkerFilter& filter, const std::string& cursor, 
 Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
   const auto worker = find(id);
   if (!worker) {
-    if (!s_.rules.strict_workers) return Claimer{};
+    if (!s_.rules.strict_workers) return Claimer{"", {"", s_.rules.region, {}, {}}};
     return fail(ErrorCode::kWorkerUnknown,
                 "worker '" + id.str() + "' must register before it claims");
   }

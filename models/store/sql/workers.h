@@ -9,6 +9,7 @@
 #include "models/result.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/session.h"
+#include "models/version.h"
 #include "models/worker.h"
 
 namespace muster {
@@ -41,9 +42,9 @@ class Workers {
   Result<Heartbeat> heartbeat(const WorkerId& id, const WorkerChange& change);
   // kNotFound, kVersionMismatch, kGone (an ended worker can only be given its own status again).
   Result<Worker> change(const WorkerId& id, const WorkerChange& change,
-                        std::optional<std::int64_t> if_version = {});
+                        IfVersion if_version = {});
   // Forgets an ended worker: kNotFound, kVersionMismatch, kWorkerActive.
-  Status remove(const WorkerId& id, std::optional<std::int64_t> if_version = {});
+  Status remove(const WorkerId& id, IfVersion if_version = {});
 
   std::optional<Worker> find(const WorkerId& id);
   WorkerPage list(const WorkerFilter& filter, const std::string& cursor, int limit);

@@ -36,9 +36,12 @@ std::string numbered(std::string_view sql) {
 
 constexpr Sql kBegin{"BEGIN IMMEDIATE"};
 constexpr Sql kCommit{"COMMIT"};
-constexpr Sql kSavepoint{"SAVEPOINT unit"};
-constexpr Sql kRelease{"RELEASE unit"};
-constexpr Sql kRollbackUnit{"ROLLBACK TO unit"};
+
+// Before the first connection of the process. Counting memory takes a lock for each allocation.
+void configureOnce() {
+  static const int done = [] { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }();
+  static_cast<void>(done);
+}
 
 }  // namespace
 
@@ -98,6 +101,7 @@ class SqliteConnection::Statement final : public SqlRows {
 };
 
 SqliteConnection::SqliteConnection(const std::string& path, SqliteAccess access) {
+  configureOnce();
   const int flags = SQLITE_OPEN_NOMUTEX |
                     (access == SqliteAccess::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                         : SQLITE_OPEN_READONLY);
@@ -108,8 +112,11 @@ SqliteConnection::SqliteConnection(const std::string& path, SqliteAccess access)
     throw StoreError(kind, fmt::format("cannot open {}: {}", path, why));
   }
   sqlite3_extended_result_codes(db_, 1);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 1024, 512);
   sqlite3_busy_timeout(db_, kBusyTimeoutMs);
 }
+
+bool SqliteConnection::isReadOnly() const { return sqlite3_db_readonly(db_, "main") == 1; }
 
 SqliteConnection::~SqliteConnection() {
   statements_.clear();
@@ -149,17 +156,14 @@ std::int64_t SqliteConnection::run(Sql sql, std::span<const SqlValue> values) {
   return sqlite3_changes64(db_);
 }
 
+std::int64_t SqliteConnection::runInsert(Sql sql, std::span<const SqlValue> values) {
+  run(sql, values);
+  return sqlite3_last_insert_rowid(db_);
+}
+
 void SqliteConnection::begin() { run(kBegin, {}); }
 void SqliteConnection::commit() { run(kCommit, {}); }
 void SqliteConnection::rollback() noexcept {
   sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
 }
-void SqliteConnection::beginUnit() { run(kSavepoint, {}); }
-void SqliteConnection::endUnit() { run(kRelease, {}); }
-void SqliteConnection::rollbackUnit() {
-  run(kRollbackUnit, {});
-  run(kRelease, {});
-}
-bool SqliteConnection::inTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
-
 }  // namespace muster

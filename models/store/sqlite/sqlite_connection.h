@@ -21,20 +21,20 @@ class SqliteConnection : public SqlConnection {
 
   void script(const std::string& sql) override;
 
+  // Opened for writing, but the file does not allow it.
+  bool isReadOnly() const;
+
   // Transactions of the group commit.
   void begin();
   void commit();
   // Never throws: what is left of the transaction is void in any case.
   void rollback() noexcept;
-  void beginUnit();
-  void endUnit();
-  void rollbackUnit();
-  bool inTransaction() const;
 
  private:
   class Statement;
   SqlRows& start(Sql sql, std::span<const SqlValue> values) override;
   std::int64_t run(Sql sql, std::span<const SqlValue> values) override;
+  std::int64_t runInsert(Sql sql, std::span<const SqlValue> values) override;
   Statement& prepare(Sql sql);
   [[noreturn]] void raise(const std::string& doing) const;
 

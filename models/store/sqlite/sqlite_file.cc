@@ -81,6 +81,9 @@ tl::expected<OpenedSqlite, std::string> openSqlite(const std::string& path, Dura
     }
     SqliteConnection& db = *opened.connection;
     if (!dry_run) {
+      if (db.isReadOnly()) {
+        throw StoreError(StoreError::Kind::kReadOnly, "the file is read-only");
+      }
       db.script("PRAGMA journal_mode = WAL");
       db.script(durability == Durability::kFull ? "PRAGMA synchronous = FULL"
                                                 : "PRAGMA synchronous = NORMAL");

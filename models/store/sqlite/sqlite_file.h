@@ -26,7 +26,8 @@ class SqliteFile {
   int lock_;
 };
 
-// A connection for writing, set up and with the schema of this binary. With `dry_run` nothing is
+// A connection for writing, set up and with the schema of this binary; with full durability each
+// of its commits waits for the disk. With `dry_run` nothing is
 // changed. The plan says what was (or would be) applied.
 struct OpenedSqlite {
   std::unique_ptr<SqliteConnection> connection;

@@ -1,6 +1,13 @@
 #include "models/store/sqlite/sqlite_storage.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace muster {
@@ -16,6 +23,21 @@ Error asError(const StoreError& error) {
           error.what(),
           {},
           Seconds(busy ? 1 : 5)};
+}
+
+// Runs the work; what it throws becomes the answer.
+template <class Work>
+Status attempt(const Work& work) {
+  try {
+    work();
+    return {};
+  } catch (const StoreError& error) {
+    return tl::unexpected(asError(error));
+  } catch (const std::exception& bug) {
+    return fail(ErrorCode::kInternal, bug.what());
+  } catch (...) {
+    return fail(ErrorCode::kInternal, "an exception of an unknown kind");
+  }
 }
 
 // Hands the continuations over, those for one executor together.
@@ -37,7 +59,36 @@ void postAll(std::vector<std::pair<Executor*, Executor::Task>> tasks) {
   }
 }
 
+// A handle on the write-ahead log of the database, or -1 where no flush is wanted.
+int openLog(const std::string& path, Durability durability) {
+  if (path == ":memory:" || durability == Durability::kNormal) return -1;
+  const int log = ::open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+  if (log < 0) {
+    throw StoreError(StoreError::Kind::kOther,
+                     fmt::format("cannot open {}-wal: {}", path, std::strerror(errno)));
+  }
+  return log;
+}
+
 }  // namespace
+
+template <class T>
+void SqliteStorage::Queue<T>::close() {
+  const std::lock_guard lock(mutex);
+  closed = true;
+  filled.notify_all();
+}
+
+template <class T>
+std::vector<T> SqliteStorage::Queue<T>::take(std::size_t most) {
+  std::unique_lock lock(mutex);
+  filled.wait(lock, [this] { return !items.empty() || closed; });
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), most));
+  std::vector<T> taken(std::move_iterator(items.begin()), std::move_iterator(end));
+  items.erase(items.begin(), end);
+  if (!items.empty()) filled.notify_one();
+  return taken;
+}
 
 SqliteStorage::SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> writer,
                              StorageOptions options, const Clock& clock)
@@ -45,13 +96,18 @@ SqliteStorage::SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> 
       options_(std::move(options)),
       clock_(clock),
       connection_(std::move(writer)),
-      store_(*connection_, options_.rules) {
-  threads_.emplace_back([this] { writeLoop(); });
+      store_(*connection_, options_.rules),
+      wal_(openLog(file_.path(), options_.durability)) {
+  writer_ = std::jthread([this] { writeLoop(); });
+  if (wal_ >= 0) syncer_ = std::jthread([this] { syncLoop(); });
   if (file_.path() == ":memory:") return;
-  for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { readLoop(); });
+  for (int i = 0; i < kReaders; ++i) readers_.emplace_back([this] { readLoop(); });
 }
 
-SqliteStorage::~SqliteStorage() { stop(); }
+SqliteStorage::~SqliteStorage() {
+  stop();
+  if (wal_ >= 0) ::close(wal_);
+}
 
 void SqliteStorage::write(Unit unit, Done done, Executor* on) {
   enqueue(writes_, {std::move(unit), std::move(done), on});
@@ -62,32 +118,32 @@ void SqliteStorage::read(Unit unit, Done done, Executor* on) {
   enqueue(in_memory ? writes_ : reads_, {std::move(unit), std::move(done), on});
 }
 
-void SqliteStorage::enqueue(Queue& queue, Item item) {
+void SqliteStorage::enqueue(Queue<Item>& queue, Item item) {
   {
     const std::lock_guard lock(queue.mutex);
     if (queue.closed) {
       item.status = fail(ErrorCode::kDraining, "the service is stopping");
     } else if (queue.items.size() >= kMaxWaiting) {
-      item.status = tl::unexpected(
-          Error{ErrorCode::kStoreBusy, "too many requests wait for the store", {}, Seconds(1)});
+      item.status = tl::unexpected(Error{ErrorCode::kStoreBusy,
+                                         "too many requests wait for the store", {}, Seconds(1)});
     } else {
       queue.items.push_back(std::move(item));
       if (queue.items.size() == 1) queue.filled.notify_one();
       return;
     }
   }
-  std::vector<Item> refused;
-  refused.push_back(std::move(item));
-  finish(refused);
+  Finished refused;
+  refused.items.push_back(std::move(item));
+  deliver(std::move(refused));
 }
 
 void SqliteStorage::stop() {
-  for (Queue* queue : {&writes_, &reads_}) {
-    const std::lock_guard lock(queue->mutex);
-    queue->closed = true;
-    queue->filled.notify_all();
-  }
-  threads_.clear();  // joins
+  writes_.close();
+  reads_.close();
+  if (writer_.joinable()) writer_.join();
+  unsynced_.close();
+  if (syncer_.joinable()) syncer_.join();
+  readers_.clear();  // joins
 }
 
 Storage::Commits SqliteStorage::commits() {
@@ -96,39 +152,76 @@ Storage::Commits SqliteStorage::commits() {
 }
 
 void SqliteStorage::writeLoop() {
-  std::vector<Item> batch;
   for (;;) {
-    batch.clear();
-    {
-      std::unique_lock lock(writes_.mutex);
-      writes_.filled.wait(lock, [this] { return !writes_.items.empty() || writes_.closed; });
-      if (writes_.items.empty()) return;
-      const std::size_t count = std::min(writes_.items.size(), kMaxBatch);
-      const auto end = writes_.items.begin() + static_cast<std::ptrdiff_t>(count);
-      std::move(writes_.items.begin(), end, std::back_inserter(batch));
-      writes_.items.erase(writes_.items.begin(), end);
+    Finished finished{writes_.take(kMaxBatch), {}};
+    if (finished.items.empty()) return;
+    runBatch(finished.items);
+    finished.events = std::exchange(committed_, {});
+    if (wal_ < 0) {
+      deliver(std::move(finished));
+      continue;
     }
-    runBatch(batch);
-    const std::vector<Event> events = store_.session.takeEvents();
-    finish(batch);
-    if (!events.empty() && options_.on_commit) options_.on_commit(events);
+    {
+      const std::lock_guard lock(writes_.mutex);
+      syncing_ = true;
+    }
+    const std::lock_guard lock(unsynced_.mutex);
+    unsynced_.items.push_back(std::move(finished));
+    unsynced_.filled.notify_one();
   }
 }
 
-// All units in one transaction. When the database refuses that, each gets one of its own, so that
-// only those that cannot be done fail.
-void SqliteStorage::runBatch(std::vector<Item>& batch) {
-  const auto began = clock_.monotonic();
-  try {
-    runTransaction(batch);
-  } catch (const StoreError& error) {
-    if (batch.size() == 1) batch.front().status = tl::unexpected(asError(error));
-    for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); ++i) {
-      try {
-        runTransaction(std::span(batch).subspan(i, 1));
-      } catch (const StoreError& own) {
-        batch[i].status = tl::unexpected(asError(own));
+// While the disk is busy a commit would only wait behind it: what arrives meanwhile joins the
+// open transaction. False when it is time to commit.
+bool SqliteStorage::gatherMore(std::vector<Item>& batch) {
+  std::unique_lock lock(writes_.mutex);
+  writes_.filled.wait(lock, [this] { return !syncing_ || !writes_.items.empty(); });
+  if (!syncing_ || batch.size() >= kMaxBatch) return false;
+  std::move(writes_.items.begin(), writes_.items.end(), std::back_inserter(batch));
+  writes_.items.clear();
+  return true;
+}
+
+void SqliteStorage::syncLoop() {
+  for (;;) {
+    auto batches = unsynced_.take(kMaxBatch);
+    if (batches.empty()) return;
+    const bool durable = ::fdatasync(wal_) == 0;
+    const std::string why = durable ? "" : std::strerror(errno);
+    // What the disk lost it will not give back at a second try: nothing more is promised.
+    if (!durable) broken_ = true;
+    {
+      const std::lock_guard lock(writes_.mutex);
+      syncing_ = false;
+      writes_.filled.notify_one();
+    }
+    for (Finished& batch : batches) {
+      for (Item& item : batch.items) {
+        if (durable || !item.status) continue;
+        item.status = fail(ErrorCode::kStoreUnavailable, "the disk failed to keep the log: " + why);
       }
+      deliver(std::move(batch));
+    }
+  }
+}
+
+void SqliteStorage::runBatch(std::vector<Item>& batch) {
+  if (broken_) {
+    for (Item& item : batch) {
+      item.status = fail(ErrorCode::kStoreUnavailable, "the disk failed; restart the service");
+    }
+    return;
+  }
+  const auto began = clock_.monotonic();
+  const auto together = [this, &batch] {
+    std::size_t run = 0;
+    do {
+      for (; run < batch.size(); ++run) batch[run].unit(store_);
+    } while (gatherMore(batch));
+  };
+  if (!attempt([&] { runTransaction(together); })) {
+    for (Item& item : batch) {
+      item.status = attempt([&] { runTransaction([&] { item.unit(store_); }); });
     }
   }
   const std::lock_guard lock(commits_mutex_);
@@ -137,81 +230,50 @@ void SqliteStorage::runBatch(std::vector<Item>& batch) {
   commits_.seconds += std::chrono::duration<double>(clock_.monotonic() - began).count();
 }
 
-void SqliteStorage::runTransaction(std::span<Item> items) {
+void SqliteStorage::runTransaction(const std::function<void()>& work) {
   try {
     connection_->begin();
     store_.session.now = clock_.now();
-    for (Item& item : items) runUnit(item, items.size() == 1);
+    work();
     store_.session.flushCounts();
     connection_->commit();
-  } catch (const StoreError&) {
+    auto events = store_.session.takeEvents();
+    std::move(events.begin(), events.end(), std::back_inserter(committed_));
+  } catch (...) {
     connection_->rollback();
-    store_.session.forgetTransaction();
+    store_.session.forget();
     throw;
   }
 }
 
-void SqliteStorage::runUnit(Item& item, bool alone) {
-  if (!alone) connection_->beginUnit();
-  item.status = {};
-  try {
-    item.unit(store_);
-  } catch (const StoreError&) {
-    throw;
-  } catch (const std::exception& bug) {
-    item.status = fail(ErrorCode::kInternal, bug.what());
-  }
-  if (item.status) {
-    if (!alone) connection_->endUnit();
-    store_.session.endUnit();
-  } else {
-    if (alone) {
-      connection_->rollback();
-      connection_->begin();
-    } else {
-      connection_->rollbackUnit();
-    }
-    store_.session.forgetUnit();
-  }
-}
-
-void SqliteStorage::finish(std::vector<Item>& batch) {
+void SqliteStorage::deliver(Finished finished) {
   std::vector<std::pair<Executor*, Executor::Task>> tasks;
-  tasks.reserve(batch.size());
-  for (Item& item : batch) {
-    tasks.emplace_back(
-        item.on, [done = std::move(item.done), status = std::move(item.status)] { done(status); });
+  tasks.reserve(finished.items.size());
+  for (Item& item : finished.items) {
+    tasks.emplace_back(item.on, [done = std::move(item.done), status = std::move(item.status)] {
+      done(status);
+    });
   }
   postAll(std::move(tasks));
+  if (!finished.events.empty() && options_.on_commit) options_.on_commit(finished.events);
 }
 
 void SqliteStorage::readLoop() {
   SqliteConnection connection(file_.path(), SqliteAccess::kReadOnly);
   connection.script("PRAGMA cache_size = -8192");
   Store store(connection, options_.rules);
-  std::vector<Item> one;
   for (;;) {
-    one.clear();
-    {
-      std::unique_lock lock(reads_.mutex);
-      reads_.filled.wait(lock, [this] { return !reads_.items.empty() || reads_.closed; });
-      if (reads_.items.empty()) return;
-      one.push_back(std::move(reads_.items.front()));
-      reads_.items.pop_front();
-      if (!reads_.items.empty()) reads_.filled.notify_one();
-    }
-    Item& item = one.front();
-    try {
+    Finished finished{reads_.take(1), {}};
+    if (finished.items.empty()) return;
+    Item& item = finished.items.front();
+    item.status = attempt([&] {
       connection.script("BEGIN");
       store.session.now = clock_.now();
       item.unit(store);
-    } catch (const StoreError& error) {
-      item.status = tl::unexpected(asError(error));
-    } catch (const std::exception& bug) {
-      item.status = fail(ErrorCode::kInternal, bug.what());
-    }
+    });
     connection.rollback();
-    finish(one);
+    if (!item.status) store.session.forget();
+    deliver(std::move(finished));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -14,7 +15,13 @@
 namespace muster {
 
 // Units of work on SQLite. One thread writes: it takes all units that wait, runs them in one
-// transaction, a savepoint each, and commits once for all (group commit). Readers have connections
+// transaction and commits once for all (group commit). When that fails, each unit is run again in
+// a transaction of its own, so that one that cannot be done harms no other; this is rare, while a
+// savepoint for each unit would cost every one of them a copy of the pages it touches.
+//
+// Full durability: SQLite commits without waiting for the disk, and a second thread flushes the
+// write-ahead log and only then lets the answers go. The next batch is worked on, and grows, while
+// the disk is busy with the last one. Readers have connections
 // of their own on a snapshot; a database in memory has one connection, so its reads queue with the
 // writes.
 class SqliteStorage : public Storage {
@@ -35,33 +42,51 @@ class SqliteStorage : public Storage {
     Executor* on;
     Status status = {};
   };
+  // A batch that is committed, with the events of its commits.
+  struct Finished {
+    std::vector<Item> items;
+    std::vector<Event> events;
+  };
   // What waits for a kind of thread.
+  template <class T>
   struct Queue {
     std::mutex mutex;
     std::condition_variable filled;
-    std::deque<Item> items;  // guarded by mutex
-    bool closed = false;     // guarded by mutex
+    std::deque<T> items;  // guarded by mutex
+    bool closed = false;  // guarded by mutex
+
+    void close();
+    // Up to `most`, as soon as there are any; none when it is closed and empty.
+    std::vector<T> take(std::size_t most);
   };
 
-  void enqueue(Queue& queue, Item item);
+  void enqueue(Queue<Item>& queue, Item item);
   void writeLoop();
+  void syncLoop();
   void readLoop();
   void runBatch(std::vector<Item>& batch);
-  void runTransaction(std::span<Item> items);
-  void runUnit(Item& item, bool alone);
-  void finish(std::vector<Item>& batch);
+  bool gatherMore(std::vector<Item>& batch);
+  void runTransaction(const std::function<void()>& work);
+  void deliver(Finished finished);
 
   const SqliteFile file_;
   const StorageOptions options_;
   const Clock& clock_;
   std::unique_ptr<SqliteConnection> connection_;  // the writer thread's
   Store store_;                                   // the writer thread's
+  std::vector<Event> committed_;                  // the writer thread's: not told to anybody yet
 
-  Queue writes_;
-  Queue reads_;
+  Queue<Item> writes_;
+  Queue<Item> reads_;
+  Queue<Finished> unsynced_;
+  const int wal_ = -1;               // the log to flush; -1: commits need no flush
+  bool syncing_ = false;              // guarded by writes_.mutex
+  std::atomic<bool> broken_ = false;  // the disk did not keep what it was given
   std::mutex commits_mutex_;
   Commits commits_;  // guarded by commits_mutex_
-  std::vector<std::jthread> threads_;
+  std::jthread writer_;
+  std::jthread syncer_;
+  std::vector<std::jthread> readers_;
 };
 
 }  // namespace muster

@@ -1,0 +1,41 @@
+#include "controllers/rate_limits.h"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kManyTenants = 10'000;
+
+Status refuse(std::string what, std::chrono::seconds wait) {
+  return tl::unexpected(Error{ErrorCode::kRateLimited, std::move(what), {}, wait});
+}
+
+}  // namespace
+
+Status RateLimits::admitRequest() {
+  if (!limits_requests_) return {};
+  const std::lock_guard lock(mutex_);
+  const auto wait = requests_.take(clock_.monotonic());
+  return wait ? refuse("more requests a second than global_qps_limit", *wait) : Status();
+}
+
+Status RateLimits::admitJobs(const std::vector<NewJob>& jobs) {
+  if (tenant_rate_ <= 0) return {};
+  std::map<std::string, double> by_tenant;
+  for (const NewJob& job : jobs) {
+    if (!job.tenant.empty()) by_tenant[job.tenant] += 1;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto now = clock_.monotonic();
+  if (tenants_.size() > kManyTenants) {
+    std::erase_if(tenants_, [now](const auto& entry) { return entry.second.isFull(now); });
+  }
+  for (const auto& [tenant, count] : by_tenant) {
+    auto& bucket = tenants_.try_emplace(tenant, tenant_rate_).first->second;
+    if (const auto wait = bucket.take(now, count)) {
+      return refuse("more jobs a second of tenant '" + tenant + "' than tenant_qps_limit", *wait);
+    }
+  }
+  return {};
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "models/clock.h"
+#include "models/job.h"
+#include "models/policy/token_bucket.h"
+#include "models/result.h"
+
+namespace muster {
+
+// How many requests a second, and how many jobs a second of one tenant. Thread-safe.
+class RateLimits {
+ public:
+  RateLimits(double requests_per_second, double tenant_jobs_per_second, const Clock& clock)
+      : clock_(clock), tenant_rate_(tenant_jobs_per_second), requests_(requests_per_second) {
+    limits_requests_ = requests_per_second > 0;
+  }
+
+  // kRateLimited, with the time to wait.
+  Status admitRequest();
+  Status admitJobs(const std::vector<NewJob>& jobs);
+
+ private:
+  const Clock& clock_;
+  const double tenant_rate_;
+  bool limits_requests_;
+  std::mutex mutex_;
+  TokenBucket requests_;                        // guarded by mutex_
+  std::map<std::string, TokenBucket> tenants_;  // guarded by mutex_
+};
+
+}  // namespace muster

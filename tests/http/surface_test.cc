@@ -1,0 +1,185 @@
+#include <sstream>
+
+#include "tests/support/service_fixture.h"
+
+namespace muster::test {
+namespace {
+
+using Surface = ServiceFixture;
+
+TEST_F(Surface, health_and_readiness) {
+  const Reply health = http_.get("/healthz");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.json["status"], "ok");
+  const Reply ready = http_.get("/readyz");
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.json["status"], "ready");
+  EXPECT_EQ(ready.json["store"], "ok");
+}
+
+TEST_F(Surface, the_version) {
+  const Reply reply = http_.get("/version");
+  EXPECT_EQ(reply.json["name"], "muster") << reply;
+  EXPECT_TRUE(reply.json["version"].isString());
+  EXPECT_EQ(reply.json["api"], "v1");
+}
+
+TEST_F(Surface, the_documentation_page) {
+  const Reply reply = http_.get("/docs");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.header("content-type").starts_with("text/html")) << reply;
+  EXPECT_NE(reply.body.find("Muster"), std::string::npos);
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// The path with something in place of its parameters that names nothing.
+std::string concrete(std::string path) {
+  for (std::size_t open = path.find('{'); open != std::string::npos; open = path.find('{')) {
+    path.replace(open, path.find('}') - open + 1, "no-such-thing");
+  }
+  return path;
+}
+
+TEST_F(Surface, every_operation_of_the_contract_is_served_and_no_other) {
+  const Reply contract = http_.get("/openapi.json");
+  ASSERT_EQ(contract.json["openapi"], "3.0.3") << contract;
+  const Json::Value& paths = contract.json["paths"];
+  ASSERT_GT(paths.size(), 30U);
+  for (const std::string& path : paths.getMemberNames()) {
+    if (path == "/v1/events/stream") continue;
+    for (const char* method : {"get", "put", "post", "patch", "delete"}) {
+      const bool declared = paths[path].isMember(method);
+      const Reply reply = http_.send({upper(method), concrete(path), "[]"});
+      if (declared) {
+        EXPECT_NE(reply.status, 405) << method << " " << path;
+        EXPECT_LT(reply.status, 500) << method << " " << path << " " << reply;
+        const bool may_be_unknown = path.find('{') != std::string::npos;
+        EXPECT_TRUE(reply.status != 404 || may_be_unknown) << method << " " << path;
+      } else {
+        EXPECT_TRUE(isProblem(reply, 405)) << method << " " << path;
+        for (const std::string& allowed : paths[path].getMemberNames()) {
+          EXPECT_NE(reply.header("allow").find(upper(allowed)), std::string::npos)
+              << allowed << " " << path << " Allow: " << reply.header("allow");
+        }
+        EXPECT_EQ(reply.header("allow").find(upper(method)), std::string::npos) << path;
+      }
+    }
+  }
+}
+
+bool isMetricName(std::string_view name) {
+  return !name.empty() &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+// Whether `labels` is a list such as `a="x",b="y"`, in which quotes are escaped.
+bool areLabels(std::string_view labels) {
+  while (true) {
+    const std::size_t equals = labels.find("=\"");
+    if (equals == std::string_view::npos || !isMetricName(labels.substr(0, equals))) return false;
+    labels.remove_prefix(equals + 2);
+    std::size_t end = 0;
+    while (end < labels.size() && labels[end] != '"') end += labels[end] == '\\' ? 2U : 1U;
+    if (end >= labels.size()) return false;
+    labels.remove_prefix(end + 1);
+    if (labels.empty()) return true;
+    if (labels.front() != ',') return false;
+    labels.remove_prefix(1);
+  }
+}
+
+// Whether `line` is a sample: name{labels} value.
+bool isSample(const std::string& line) {
+  const std::size_t space = line.rfind(' ');
+  if (space == std::string::npos || space + 1 == line.size()) return false;
+  const std::string_view series = std::string_view(line).substr(0, space);
+  const std::size_t brace = series.find('{');
+  if (brace != std::string_view::npos &&
+      (series.back() != '}' || !areLabels(series.substr(brace + 1, series.size() - brace - 2)))) {
+    return false;
+  }
+  char* end = nullptr;
+  std::strtod(line.c_str() + space + 1, &end);
+  return *end == '\0' && isMetricName(series.substr(0, brace));
+}
+
+class Metrics : public ServiceFixture {
+ protected:
+  // The value of a sample such as `muster_x{pool="p"}`, or -1.
+  double sample(const std::string& series) {
+    std::istringstream lines(http_.get("/metrics").body);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(series + " ")) return std::stod(line.substr(series.size() + 1));
+    }
+    return -1;
+  }
+};
+
+TEST_F(Metrics, are_in_the_text_format) {
+  pool_.push();
+  pool_.claimOne();
+  const Reply reply = http_.get("/metrics");
+  ASSERT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.header("content-type").starts_with("text/plain")) << reply;
+  std::set<std::string> typed;
+  std::set<std::string> series;
+  std::istringstream lines(reply.body);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || isSample(line))
+        << line;
+    if (line.starts_with("# TYPE ")) {
+      const std::string metric = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_TRUE(typed.insert(metric).second) << metric << " has two types";
+      EXPECT_TRUE(metric.starts_with("muster_") || metric.starts_with("process_")) << metric;
+    } else if (!line.starts_with("#")) {
+      EXPECT_TRUE(series.insert(line.substr(0, line.rfind(' '))).second) << "twice: " << line;
+    }
+  }
+  EXPECT_TRUE(reply.body.ends_with("\n"));
+  for (const char* metric :
+       {"muster_build_info", "muster_pool_jobs", "muster_pool_oldest_pending_seconds",
+        "muster_jobs_added_total", "muster_jobs_claimed_total", "muster_jobs_finished_total",
+        "muster_job_wait_seconds", "muster_job_run_seconds", "muster_leases_expired_total",
+        "muster_late_reports_total", "muster_workers", "muster_reaper_workers_total",
+        "muster_http_requests_total", "muster_http_request_duration_seconds",
+        "muster_store_commit_seconds", "muster_store_batch_size"}) {
+    EXPECT_TRUE(typed.contains(metric)) << metric;
+  }
+}
+
+TEST_F(Metrics, count_what_happens_to_jobs) {
+  const std::string of_pool = "{pool=\"" + pool_.name() + "\"}";
+  pool_.pushMany(3);
+  ASSERT_EQ(pool_.report("complete", pool_.claimOne()).status, 200);
+  EXPECT_EQ(sample("muster_jobs_added_total" + of_pool), 3);
+  EXPECT_EQ(sample("muster_jobs_claimed_total" + of_pool), 1);
+  EXPECT_EQ(sample("muster_jobs_finished_total{pool=\"" + pool_.name() + "\",outcome=\"done\"}"),
+            1);
+  EXPECT_EQ(sample("muster_pool_jobs{pool=\"" + pool_.name() + "\",status=\"pending\"}"), 2);
+  EXPECT_EQ(sample("muster_pool_jobs{pool=\"" + pool_.name() + "\",status=\"done\"}"), 1);
+}
+
+TEST_F(Metrics, never_name_jobs_or_workers) {
+  const Json::Value job = pool_.push();
+  pool_.registerWorker(name("wx"));
+  pool_.claimOne(name("wx"));
+  pool_.job(job);
+  const Reply reply = http_.get("/metrics");
+  EXPECT_EQ(reply.body.find(job["id"].asString()), std::string::npos);
+  EXPECT_EQ(reply.body.find(name("wx")), std::string::npos);
+}
+
+TEST_F(Metrics, routes_are_templates_whatever_the_path) {
+  http_.get("/no/such/path/at/all");
+  http_.get("/v1/jobs/some-job-id");
+  const Reply reply = http_.get("/metrics");
+  EXPECT_EQ(reply.body.find("/no/such/path"), std::string::npos);
+  EXPECT_EQ(reply.body.find("some-job-id"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,152 @@
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "tests/support/service_fixture.h"
+
+namespace muster::test {
+namespace {
+
+std::string sha256Hex(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) {
+    hex += kDigits[digest[i] >> 4U];
+    hex += kDigits[digest[i] & 15U];
+  }
+  return hex;
+}
+
+Headers bearer(const std::string& token) { return {{"Authorization", "Bearer " + token}}; }
+
+// A service with one token per scope; the token is the scope's name with "-secret".
+class Tokens : public testing::Test {
+ protected:
+  static std::string settings() {
+    std::string lines = "tokens:\n";
+    for (const std::string scope : {"read", "produce", "work", "admin"}) {
+      lines += "  - {name: " + scope + ", sha256: " + sha256Hex(scope + "-secret") + ", scopes: [" +
+               scope + "]}\n";
+    }
+    return lines;
+  }
+  static Service& service() {
+    static Service made({.store = "memory:", .settings = settings()});
+    return made;
+  }
+  Reply push(const Headers& headers) {
+    return http_.post("/v1/pools/p/jobs", R"({"data":1})", headers);
+  }
+  Reply claim(const std::string& worker, const Headers& headers) {
+    return http_.post("/v1/pools/p/claim", R"({"worker_id":)" + inQuotes(worker) + "}", headers);
+  }
+  Http http_{service().url()};
+};
+
+TEST_F(Tokens, without_one_only_health_is_answered) {
+  EXPECT_EQ(http_.get("/healthz").status, 200);
+  EXPECT_EQ(http_.get("/readyz").status, 200);
+  for (const char* path :
+       {"/v1/pools", "/metrics", "/v1/events", "/v1/events/stream", "/v1/jobs/x", "/v1/workers"}) {
+    const Reply reply = http_.get(path);
+    EXPECT_TRUE(isProblem(reply, 401)) << path;
+    EXPECT_TRUE(reply.header("www-authenticate").starts_with("Bearer")) << path;
+  }
+  EXPECT_TRUE(isProblem(push({}), 401));
+}
+
+TEST_F(Tokens, a_wrong_one_is_401) {
+  for (const char* value : {"Bearer wrong", "Bearer ", "Bearer",
+                            "Basic cmVhZA==", "Bearer read-secret x", "read-secret"}) {
+    EXPECT_TRUE(isProblem(http_.get("/v1/pools", {{"Authorization", value}}), 401)) << value;
+  }
+  EXPECT_TRUE(isProblem(http_.get("/v1/pools", bearer(sha256Hex("read-secret"))), 401))
+      << "the stored hash is no token";
+}
+
+TEST_F(Tokens, the_scheme_has_no_case) {
+  EXPECT_EQ(http_.get("/v1/pools", {{"Authorization", "bearer read-secret"}}).status, 200);
+}
+
+TEST_F(Tokens, read_only_reads) {
+  const Headers read = bearer("read-secret");
+  for (const char* path : {"/v1/pools", "/v1/workers", "/v1/events", "/metrics", "/version",
+                           "/v1/pools/p/stats", "/v1/pools/p/jobs"}) {
+    EXPECT_EQ(http_.get(path, read).status, 200) << path;
+  }
+  EXPECT_TRUE(isProblem(push(read), 403));
+  EXPECT_TRUE(isProblem(claim("w", read), 403));
+  EXPECT_TRUE(isProblem(http_.put("/v1/pools/p", "{}", read), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/tick", "", read), 403));
+}
+
+TEST_F(Tokens, produce_pushes_and_does_not_work) {
+  const Headers produce = bearer("produce-secret");
+  EXPECT_EQ(push(produce).status, 201);
+  EXPECT_TRUE(isProblem(claim("w", produce), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers", "{}", produce), 403));
+  EXPECT_TRUE(isProblem(http_.del("/v1/pools/p?force=true", produce), 403));
+}
+
+TEST_F(Tokens, work_claims_and_does_not_administer) {
+  ASSERT_EQ(push(bearer("produce-secret")).status, 201);
+  const Headers work = bearer("work-secret");
+  const Reply claimed = claim("w", work);
+  ASSERT_EQ(claimed.json["items"].size(), 1U) << claimed;
+  const Json::Value& job = claimed.json["items"][0];
+  EXPECT_EQ(http_
+                .post("/v1/jobs/" + job["id"].asString() + "/complete",
+                      R"({"lease_token":)" + inQuotes(job["lease_token"].asString()) + "}", work)
+                .status,
+            200);
+  EXPECT_TRUE(isProblem(push(work), 403));
+  EXPECT_TRUE(isProblem(http_.put("/v1/pools/p", "{}", work), 403));
+  EXPECT_TRUE(isProblem(http_.del("/v1/pools/p?force=true", work), 403));
+}
+
+TEST_F(Tokens, admin_sets_up_pools) {
+  const Headers admin = bearer("admin-secret");
+  EXPECT_TRUE(http_.put("/v1/pools/q", "{}", admin).ok());
+  EXPECT_EQ(http_.post("/v1/tick", "", admin).status, 200);
+  EXPECT_EQ(http_.del("/v1/pools/q", admin).status, 204);
+}
+
+TEST_F(Tokens, a_worker_token_is_valid_for_its_worker_only) {
+  const Headers work = bearer("work-secret");
+  const Reply mine = http_.post("/v1/workers", R"({"worker_id":"mine","pool_id":"p"})", work);
+  ASSERT_EQ(mine.status, 201) << mine;
+  ASSERT_EQ(http_.post("/v1/workers", R"({"worker_id":"other"})", work).status, 201);
+  const Headers token = bearer(mine.json["worker_token"].asString());
+  EXPECT_EQ(http_.post("/v1/workers/mine/heartbeat", "", token).status, 200);
+  EXPECT_EQ(claim("mine", token).status, 200);
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers/other/heartbeat", "", token), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers/other/release", "", token), 403));
+  EXPECT_TRUE(
+      isProblem(http_.patch("/v1/workers/other", R"({"status":"terminated"})", token), 403));
+  EXPECT_TRUE(isProblem(claim("other", token), 403));
+  EXPECT_TRUE(isProblem(push(token), 403));
+  EXPECT_TRUE(isProblem(http_.put("/v1/pools/p", "{}", token), 403));
+}
+
+TEST_F(Tokens, idempotency_keys_of_two_principals_do_not_meet) {
+  Headers produce = bearer("produce-secret");
+  produce.emplace_back("Idempotency-Key", "same");
+  const Reply first = push(produce);
+  ASSERT_EQ(first.status, 201) << first;
+  Headers read = bearer("read-secret");
+  read.emplace_back("Idempotency-Key", "same");
+  EXPECT_TRUE(isProblem(push(read), 403)) << "the stored answer is not for others";
+}
+
+TEST_F(Tokens, are_never_in_the_log_or_in_answers) {
+  push(bearer("produce-secret"));
+  http_.get("/v1/pools", bearer("admin-secret-mistyped"));
+  EXPECT_EQ(service().log().find("produce-secret"), std::string::npos);
+  EXPECT_EQ(service().log().find("admin-secret-mistyped"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster::test

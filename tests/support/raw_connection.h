@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muster::test {
+
+// Bytes to and from the service, for requests that no HTTP client would send.
+class RawConnection {
+ public:
+  explicit RawConnection(std::uint16_t port);
+  ~RawConnection();
+  RawConnection(const RawConnection&) = delete;
+  RawConnection& operator=(const RawConnection&) = delete;
+
+  bool send(std::string_view bytes);  // false when the other side has closed
+  // All that comes until the other side closes, `enough` is in it, or the deadline passes.
+  std::string receive(std::chrono::milliseconds deadline, std::string_view enough = {});
+  bool closed() const { return closed_; }
+
+ private:
+  int socket_ = -1;
+  bool closed_ = false;
+};
+
+// One request on a connection of its own, and all that is answered until `deadline`.
+std::string exchange(std::uint16_t port, std::string_view bytes,
+                     std::chrono::milliseconds deadline = std::chrono::seconds(5));
+
+}  // namespace muster::test

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/support/child_process.h"
+#include "tests/support/temp_folder.h"
+
+namespace muster::test {
+
+struct ServiceOptions {
+  std::string store = "sqlite:muster.db";  // in the service's own folder; or memory:
+  std::string settings = {};               // lines of muster.yml
+  bool ticker = false;  // periodic duties run by themselves, not only by POST /v1/tick
+};
+
+// The real program, serving on a free port of its own with a database of its own.
+class Service {
+ public:
+  explicit Service(ServiceOptions options = {});
+
+  void start();      // throws with the log when it does not come up
+  void interrupt();  // asks it to stop and does not wait
+  int awaitExit();   // the exit code, -1 when it had to be killed
+  int stop();        // both
+  void kill9();      // leaves it no time to tidy up
+  void restart();    // stop and start on the same database
+  bool running();
+
+  std::string url() const;
+  std::uint16_t port() const { return port_; }
+  const TempFolder& folder() const { return folder_; }
+  std::string database() const { return (folder_ / "muster.db").string(); }
+  std::string log() const { return readFile(folder_ / "stderr.txt"); }
+
+  std::vector<std::string> commandLine() const;  // what it was started with
+
+ private:
+  ServiceOptions options_;
+  TempFolder folder_;
+  std::unique_ptr<ChildProcess> process_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace muster::test

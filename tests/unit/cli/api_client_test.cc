@@ -1,0 +1,163 @@
+#include "app/cli/api_client.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace muster {
+namespace {
+
+// Takes one connection, reads what comes until a blank line and the body it announces, and
+// answers with a fixed text; an empty one means silence until the client goes away.
+class OneAnswer {
+ public:
+  explicit OneAnswer(std::string answer) : answer_(std::move(answer)) {
+    listener_ = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(listener_, generic, size) != 0 || listen(listener_, 1) != 0 ||
+        getsockname(listener_, generic, &size) != 0) {
+      throw std::runtime_error("no port to listen on");
+    }
+    port_ = ntohs(address.sin_port);
+    server_ = std::jthread([this] { serve(); });
+  }
+  ~OneAnswer() {
+    shutdown(listener_, SHUT_RDWR);
+    close(listener_);
+  }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+  // What the client sent, once it has gone.
+  std::string request() {
+    server_.join();
+    return request_;
+  }
+
+ private:
+  void serve() {
+    const int client = accept(listener_, nullptr, nullptr);
+    if (client < 0) return;
+    char bytes[4096];
+    bool answered = answer_.empty();
+    for (ssize_t n = 0; (n = read(client, bytes, sizeof bytes)) > 0;) {
+      request_.append(bytes, static_cast<std::size_t>(n));
+      if (answered || !isComplete()) continue;
+      answered = send(client, answer_.data(), answer_.size(), MSG_NOSIGNAL) > 0;
+      shutdown(client, SHUT_WR);
+    }
+    close(client);
+  }
+
+  bool isComplete() const {
+    const auto blank = request_.find("\r\n\r\n");
+    const auto length = request_.find("Content-Length: ");
+    if (blank == std::string::npos) return false;
+    if (length == std::string::npos) return true;
+    return request_.size() >= blank + 4 + std::stoul(request_.substr(length + 16));
+  }
+
+  std::string answer_;
+  std::string request_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::jthread server_;
+};
+
+TEST(ApiClient, sendsTheRequestAndReadsTheAnswer) {
+  OneAnswer service(
+      "HTTP/1.1 201 Created\r\nContent-Length: 8\r\nETag: \"7\"\r\n"
+      "Date: Sun, 01 Mar 2026 12:00:00 GMT\r\nConnection: close\r\n\r\n{\"id\":1}");
+  {
+    ApiClient api(service.url() + "/", "secret");
+    const auto answer = api.send({.method = "POST",
+                                  .path = "/v1/pools/p/jobs",
+                                  .body = "{\"data\":1}",
+                                  .headers = {{"Idempotency-Key", "k"}}});
+    ASSERT_TRUE(answer) << answer.error().what;
+    EXPECT_EQ(answer->status, 201);
+    EXPECT_TRUE(answer->ok());
+    EXPECT_EQ(answer->headers.at("etag"), "\"7\"");
+    EXPECT_EQ(answer->body, "{\"id\":1}");
+    EXPECT_EQ(answer->date, parseTime("2026-03-01T12:00:00Z"));
+  }
+  const std::string request = service.request();
+  EXPECT_TRUE(request.starts_with("POST /v1/pools/p/jobs HTTP/1.1\r\n")) << request;
+  EXPECT_NE(request.find("\r\nAuthorization: Bearer secret\r\n"), std::string::npos);
+  EXPECT_NE(request.find("\r\nContent-Type: application/json\r\n"), std::string::npos);
+  EXPECT_NE(request.find("\r\nIdempotency-Key: k\r\n"), std::string::npos);
+  EXPECT_TRUE(request.ends_with("\r\n\r\n{\"data\":1}"));
+}
+
+TEST(ApiClient, aRefusalIsAnAnswer) {
+  OneAnswer service("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+  ApiClient api(service.url(), "");
+  const auto answer = api.send({.path = "/v1/jobs/x"});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 404);
+  EXPECT_FALSE(answer->ok());
+}
+
+TEST(ApiClient, aStreamIsHandedOverUntilTheReaderHasEnough) {
+  OneAnswer service("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
+  ApiClient api(service.url(), "");
+  std::string seen;
+  const auto answer =
+      api.stream({.path = "/v1/events/stream"}, Seconds(30), [&seen](std::string_view bytes) {
+        seen += bytes;
+        return false;
+      });
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(seen, "data: 1\n\n");
+}
+
+TEST(ApiClient, aRefusedStreamHasItsReasonInTheBody) {
+  OneAnswer service("HTTP/1.1 410 Gone\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+  ApiClient api(service.url(), "");
+  const auto answer =
+      api.stream({.path = "/v1/events/stream"}, Seconds(30), [](std::string_view) { return true; });
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 410);
+  EXPECT_EQ(answer->body, "{}");
+}
+
+TEST(ApiClient, silenceEndsWithTheTimeout) {
+  OneAnswer service("");
+  ApiClient api(service.url(), "");
+  const auto answer = api.send({.path = "/readyz", .timeout = Millis(50)});
+  ASSERT_FALSE(answer);
+  EXPECT_FALSE(answer.error().refused);
+  EXPECT_EQ(answer.error().what, "no answer to GET /readyz in time");
+}
+
+TEST(ApiClient, knowsWhenNothingListens) {
+  std::string url;
+  {
+    OneAnswer gone("");
+    url = gone.url();
+  }
+  ApiClient api(url, "");
+  const auto answer = api.send({.path = "/readyz"});
+  ASSERT_FALSE(answer);
+  EXPECT_TRUE(answer.error().refused);
+}
+
+TEST(ApiClient, speaksHttpOnly) {
+  for (const std::string url : {"ftp://127.0.0.1:1", "file:///etc", "http://", "nonsense url"}) {
+    ApiClient api(url, "");
+    EXPECT_FALSE(api.send({.path = "/passwd", .timeout = Millis(200)})) << url;
+  }
+}
+
+}  // namespace
+}  // namespace muster

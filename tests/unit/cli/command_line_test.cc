@@ -1,0 +1,163 @@
+#include "app/cli/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include "app/config/setting_table.h"
+
+namespace muster {
+namespace {
+
+template <class Wanted>
+Wanted parsed(const std::vector<std::string>& args) {
+  const auto line = parseCommandLine(args, {});
+  if (!line) throw std::runtime_error(line.error().text);
+  return std::get<Wanted>(line->command);
+}
+
+NothingToRun refused(const std::vector<std::string>& args) {
+  const auto line = parseCommandLine(args, {});
+  if (line) throw std::runtime_error("was accepted");
+  return line.error();
+}
+
+TEST(CommandLine, pushTakesAJobAndItsSettings) {
+  const auto push = parsed<PushCommand>({"push", "emails", "--data", "-5", "--priority", "-3",
+                                         "--delay", "1.5", "--max-retries", "0", "--tenant", "t",
+                                         "--unique-key", "k", "--wait", "30"});
+  EXPECT_EQ(push.pool, "emails");
+  EXPECT_EQ(push.data, "-5");
+  EXPECT_EQ(push.priority, -3);
+  EXPECT_EQ(push.delay_seconds, 1.5);
+  EXPECT_EQ(push.max_retries, 0);
+  EXPECT_EQ(push.tenant, "t");
+  EXPECT_EQ(push.unique_key, "k");
+  EXPECT_EQ(push.wait_seconds, 30);
+  EXPECT_FALSE(push.file);
+  EXPECT_TRUE(parsed<PushCommand>({"push", "p", "--lines", "--file", "-"}).lines);
+}
+
+TEST(CommandLine, serveTakesEverySettingAsAFlag) {
+  for (const auto& row : settingTable()) {
+    const auto serve = parsed<ServeCommand>({"serve", row.flag(), "7"});
+    EXPECT_EQ(serve.overrides.values.at(std::string(row.name)), "7") << row.name;
+  }
+}
+
+TEST(CommandLine, switchesNeedNoValue) {
+  const auto values =
+      parsed<ServeCommand>({"serve", "--insecure", "--ticker=off", "--listen", "h:1"})
+          .overrides.values;
+  EXPECT_EQ(values.at("insecure"), "on");
+  EXPECT_EQ(values.at("ticker"), "off");
+  EXPECT_EQ(values.at("listen"), "h:1");
+}
+
+TEST(CommandLine, serveTakesAFile) {
+  EXPECT_EQ(parsed<ServeCommand>({"serve", "--config", "a.yml"}).overrides.config_file, "a.yml");
+  EXPECT_FALSE(parsed<ServeCommand>({"serve"}).overrides.config_file);
+}
+
+TEST(CommandLine, commandsOfJobsPoolsWorkersAndEvents) {
+  EXPECT_EQ(parsed<JobListCommand>({"jobs", "list", "p", "--status", "done", "-n", "500"}).limit,
+            500u);
+  EXPECT_EQ(parsed<JobShowCommand>({"jobs", "show", "j1"}).id, "j1");
+  EXPECT_EQ(parsed<JobAttemptsCommand>({"jobs", "attempts", "j1"}).id, "j1");
+  const auto retry = parsed<JobChangeCommand>({"jobs", "retry", "j1", "j2"});
+  EXPECT_EQ(retry.change, JobChangeCommand::Change::kRetry);
+  EXPECT_EQ(retry.ids, (std::vector<std::string>{"j1", "j2"}));
+  EXPECT_EQ(parsed<JobChangeCommand>({"jobs", "rm", "j1"}).change,
+            JobChangeCommand::Change::kRemove);
+  EXPECT_EQ(parsed<PoolSetCommand>({"pools", "set", "p", "a=1", "b=2"}).assignments.size(), 2u);
+  EXPECT_TRUE(parsed<PoolChangeCommand>({"pools", "rm", "p", "--force"}).force);
+  EXPECT_EQ(parsed<PoolChangeCommand>({"pools", "resume", "p"}).change,
+            PoolChangeCommand::Change::kResume);
+  EXPECT_EQ(parsed<PoolStatsCommand>({"pools", "stats", "p"}).pool, "p");
+  EXPECT_EQ(parsed<WorkerListCommand>({"workers", "list", "--status", "active,lost"}).statuses,
+            (std::vector<std::string>{"active", "lost"}));
+  const auto events = parsed<EventsCommand>({"events", "-f", "--after", "12", "--types", "a,b"});
+  EXPECT_TRUE(events.follow);
+  EXPECT_EQ(events.after, 12);
+  EXPECT_EQ(events.types, "a,b");
+  EXPECT_TRUE(parsed<MigrateCommand>({"migrate", "--dry-run", "--store", "memory:"}).dry_run);
+  EXPECT_EQ(parsed<TokenCommand>({"token", "--scopes", "admin"}).scopes,
+            std::vector<std::string>{"admin"});
+  parsed<HealthCommand>({"health"});
+  parsed<VersionCommand>({"version"});
+}
+
+TEST(CommandLine, globalOptionsMayStandAnywhere) {
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"--url", "http://h:1", "-o", "json", "jobs", "show", "j"},
+        std::vector<std::string>{"jobs", "show", "j", "--url", "http://h:1", "-o", "json"}}) {
+    const auto line = parseCommandLine(args, {{"MUSTER_URL", "http://other"}});
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->url, "http://h:1");
+    EXPECT_TRUE(line->json);
+  }
+}
+
+TEST(CommandLine, environmentGivesWhatFlagsDoNot) {
+  const auto line = parseCommandLine(
+      {"health"}, {{"MUSTER_URL", "http://h"}, {"MUSTER_TOKEN", " t\n"}, {"NO_COLOR", "1"}});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->url, "http://h");
+  EXPECT_EQ(line->token, "t");
+  EXPECT_TRUE(line->no_color);
+  EXPECT_EQ(parseCommandLine({"health"}, {})->url, "http://127.0.0.1:8080");
+}
+
+struct Refusal {
+  std::vector<std::string> args;
+  std::string start;
+};
+
+TEST(CommandLine, saysWhatIsWrongAndWhatWasProbablyMeant) {
+  const std::vector<Refusal> cases = {
+      {{"psuh", "x"}, "muster: unknown command \"psuh\", did you mean \"push\"?\n"},
+      {{"frobnicate"}, "muster: unknown command \"frobnicate\"\n"},
+      {{"jobs", "lst"}, "muster jobs: unknown command \"lst\", did you mean \"list\"?\n"},
+      {{"push"}, "muster push: POOL is required\n"},
+      {{"push", "p", "--prioritty", "1"},
+       "muster push: unknown option \"--prioritty\", did you mean \"--priority\"?\n"},
+      {{"push", "p", "q"}, "muster push: unexpected argument \"q\"\n"},
+      {{"push", "p", "--priority", "x"}, "muster push: "},
+      {{"push", "p", "--data", "1", "--lines"}, "muster push: "},
+      {{"jobs", "list", "p", "--status", "x"}, "muster jobs list: "},
+      {{"events", "--limit", "0"}, "muster events: "},
+      {{"health", "-o", "xml"}, "muster health: "},
+  };
+  for (const auto& [args, start] : cases) {
+    const auto refusal = refused(args);
+    EXPECT_EQ(refusal.exit_code, kExitUsage);
+    EXPECT_TRUE(refusal.text.starts_with(start)) << refusal.text;
+  }
+}
+
+TEST(CommandLine, aloneItShowsItsHelpAndFails) {
+  EXPECT_EQ(refused({}).exit_code, kExitUsage);
+  EXPECT_NE(refused({}).text.find("serve"), std::string::npos);
+  EXPECT_EQ(refused({"jobs"}).exit_code, kExitUsage);
+  EXPECT_NE(refused({"jobs"}).text.find("attempts"), std::string::npos);
+}
+
+TEST(CommandLine, everyHelpHasTwoExamples) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"serve"},   {"migrate"},      {"push"},           {"jobs"},   {"jobs", "list"},
+      {"pools"},   {"pools", "set"}, {"workers"},        {"events"}, {"health"},
+      {"version"}, {"token"},        {"workers", "show"}};
+  for (auto args : commands) {
+    args.push_back("--help");
+    const auto help = refused(args);
+    EXPECT_EQ(help.exit_code, kExitOk);
+    const auto examples = help.text.find("Examples:");
+    ASSERT_NE(examples, std::string::npos) << args.front();
+    EXPECT_NE(help.text.find('\n', help.text.find('\n', examples) + 1), std::string::npos);
+    EXPECT_NE(help.text.find("muster " + args.front(), examples), std::string::npos);
+    EXPECT_NE(help.text.find("Usage: muster " + args.front()), std::string::npos);
+  }
+  EXPECT_EQ(refused({"help", "push"}).text, refused({"push", "--help"}).text);
+  EXPECT_EQ(refused({"--version"}).text, "muster " MUSTER_VERSION "\n");
+}
+
+}  // namespace
+}  // namespace muster

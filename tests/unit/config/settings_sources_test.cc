@@ -1,0 +1,283 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "app/config/settings_sources.h"
+
+namespace muster {
+namespace {
+
+struct Sample {
+  std::string name;
+  std::string good;   // not the default
+  std::string other;  // another good one
+  std::string bad;
+};
+
+const std::vector<Sample> kSamples = {
+    {"listen", "localhost:9000", "[::1]:0", "localhost"},
+    {"store", "memory:", "sqlite:/var/lib/jobs.db", "mysql://db"},
+    {"durability", "normal", "full", "most"},
+    {"insecure", "on", "off", "maybe"},
+    {"allowed_hosts", "jobs.example.org", "a.example,b.example", "a b"},
+    {"allowed_origins", "https://ui.example.org", "http://a.example,http://b.example",
+     "example.org"},
+    {"max_body_bytes", "4096", "1048576", "12"},
+    {"threads", "4", "2", "-1"},
+    {"log_level", "debug", "error", "loud"},
+    {"shutdown_timeout_seconds", "3", "0", "soon"},
+    {"ticker", "off", "on", "2"},
+    {"retention_hours", "1", "72", "1.5"},
+    {"auto_create_pools", "off", "on", "never"},
+    {"strict_workers", "on", "off", "very"},
+    {"heartbeat_interval_seconds", "5", "10", "0"},
+    {"stale_threshold_seconds", "90", "120", "0"},
+    {"lease_seconds", "45", "100", "99999999999999999999"},
+    {"max_retries", "5", "0", "-1"},
+    {"retry_base_ms", "0", "100", "ten"},
+    {"retry_jitter_pct", "0.5", "0", "1.01"},
+    {"retry_cap_ms", "1000", "2000", ""},
+    {"per_tenant_max_concurrency", "7", "8", "0"},
+    {"global_qps_limit", "30", "0.5", "nan"},
+    {"tenant_qps_limit", "10", "2.5", "inf"},
+    {"current_region", "us-east", "eu", "a b"},
+    {"max_workers", "20", "0", "x"},
+    {"adaptive_min_workers", "2", "0", "x"},
+    {"adaptive_max_workers", "24", "48", "x"},
+    {"target_p95_latency_ms", "500", "5000", "x"},
+    {"target_queue_depth", "10", "200", "x"},
+    {"scale_up_step", "3", "0", "x"},
+    {"scale_down_step", "2", "0", "x"},
+    {"scale_decision_interval_ms", "3000", "5000", "x"},
+    {"worker_mode", "loop", "once", "twice"},
+    {"worker_max_jobs", "100", "1", "x"},
+    {"worker_start_timeout_seconds", "5", "6", "0"},
+    {"worker_shutdown_timeout_seconds", "5", "6", "x"},
+    {"worker_idle_timeout_seconds", "5", "6", "x"},
+};
+
+const SettingRow& rowOf(const Sample& sample) {
+  const SettingRow* row = findSetting(sample.name);
+  if (row == nullptr) throw std::logic_error("no setting " + sample.name);
+  return *row;
+}
+
+SettingsDraft draftOf(const std::string& yaml, const Environment& env = {},
+                      const std::map<std::string, std::string>& flags = {}) {
+  SettingsDraft draft;
+  readYamlSettings("muster.yml", yaml, draft);
+  readEnvironmentSettings(env, draft);
+  readFlagSettings({std::nullopt, flags}, draft);
+  return draft;
+}
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / "muster-settings-XXXXXX") {
+    std::string name = path_.string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const auto file = path_ / name;
+    std::ofstream(file) << text;
+    return file.string();
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(SettingsSources, everySettingHasASample) {
+  ASSERT_EQ(kSamples.size(), settingTable().size());
+  for (std::size_t i = 0; i < kSamples.size(); ++i) {
+    EXPECT_EQ(kSamples[i].name, settingTable()[i].name);
+  }
+}
+
+TEST(SettingsSources, everySettingIsReadFromTheFile) {
+  for (const auto& sample : kSamples) {
+    const auto draft = draftOf(sample.name + ": " + quoted(sample.good) + "\n");
+    EXPECT_TRUE(draft.faults.empty()) << sample.name;
+    EXPECT_EQ(rowOf(sample).show(draft.settings), sample.good) << sample.name;
+  }
+}
+
+TEST(SettingsSources, everySettingIsReadFromTheEnvironment) {
+  for (const auto& sample : kSamples) {
+    const auto& row = rowOf(sample);
+    const auto draft = draftOf("", {{row.environment(), sample.good}});
+    EXPECT_TRUE(draft.faults.empty()) << sample.name;
+    EXPECT_TRUE(draft.settings.warnings.empty()) << sample.name;
+    EXPECT_EQ(row.show(draft.settings), sample.good) << sample.name;
+  }
+}
+
+TEST(SettingsSources, everySettingIsReadFromAFlag) {
+  for (const auto& sample : kSamples) {
+    const auto draft = draftOf("", {}, {{sample.name, sample.good}});
+    EXPECT_TRUE(draft.faults.empty()) << sample.name;
+    EXPECT_EQ(rowOf(sample).show(draft.settings), sample.good) << sample.name;
+  }
+}
+
+TEST(SettingsSources, bareNamesAreReadFromFileAndEnvironment) {
+  int bare_names = 0;
+  for (const auto& sample : kSamples) {
+    const auto& row = rowOf(sample);
+    if (row.bare_name.empty()) continue;
+    ++bare_names;
+    const std::string bare(row.bare_name);
+    EXPECT_EQ(row.show(draftOf(bare + ": " + sample.good).settings), sample.good) << bare;
+    EXPECT_EQ(row.show(draftOf("", {{bare, sample.good}}).settings), sample.good) << bare;
+  }
+  EXPECT_EQ(bare_names, 13);
+}
+
+TEST(SettingsSources, flagBeatsEnvironmentBeatsFileBeatsDefault) {
+  for (const auto& sample : kSamples) {
+    const auto& row = rowOf(sample);
+    const std::string file = sample.name + ": " + quoted(sample.good);
+    const Environment env = {{row.environment(), sample.other}};
+    EXPECT_EQ(row.show(draftOf(file, env).settings), sample.other) << sample.name;
+    EXPECT_EQ(row.show(draftOf(file, env, {{sample.name, sample.good}}).settings), sample.good)
+        << sample.name;
+    EXPECT_NE(row.show(Settings{}), sample.good) << sample.name;
+  }
+}
+
+TEST(SettingsSources, everySettingRefusesWhatItCannotUse) {
+  for (const auto& sample : kSamples) {
+    const auto draft = draftOf("\n  \n" + sample.name + ":  " + quoted(sample.bad) + "\n", {},
+                               {{sample.name, sample.bad}});
+    ASSERT_EQ(draft.faults.size(), 2u) << sample.name;
+    EXPECT_EQ(draft.faults[0].pointer, "muster.yml:3:" + std::to_string(sample.name.size() + 4));
+    EXPECT_EQ(draft.faults[0].detail,
+              sample.name + " is \"" + sample.bad + "\", expected " + rowOf(sample).expected);
+    EXPECT_EQ(draft.faults[1].pointer, rowOf(sample).flag());
+    EXPECT_EQ(rowOf(sample).show(draft.settings), rowOf(sample).show(Settings{}));
+  }
+}
+
+TEST(SettingsSources, prefixedVariableBeatsTheBareOne) {
+  const Environment env = {{"MAX_RETRIES", "4"}, {"MUSTER_MAX_RETRIES", "6"}};
+  EXPECT_EQ(draftOf("", env).settings.max_retries, 6);
+}
+
+TEST(SettingsSources, maxWorkersInCapitalsIsTheAdaptiveOne) {
+  const auto settings = draftOf("max_workers: 7\nMAX_WORKERS: 30\n").settings;
+  EXPECT_EQ(settings.max_workers, 7);
+  EXPECT_EQ(settings.adaptive_max_workers, 30);
+  EXPECT_EQ(draftOf("", {{"MUSTER_MAX_WORKERS", "8"}}).settings.max_workers, 8);
+}
+
+TEST(SettingsSources, unknownVariablesWithOurPrefixAreWarnedAbout) {
+  const auto draft = draftOf("", {{"MUSTER_LISTN", "x"},
+                                  {"MUSTER_TOKEN", "secret"},
+                                  {"MUSTER_PORT", "tcp://10.0.0.1:80"},
+                                  {"MUSTER_SERVICE_HOST", "10.0.0.1"},
+                                  {"MUSTER_STORE", ""}});
+  EXPECT_TRUE(draft.faults.empty());
+  ASSERT_EQ(draft.settings.warnings.size(), 1u);
+  EXPECT_EQ(draft.settings.warnings[0],
+            "environment variable MUSTER_LISTN is no setting, did you mean \"MUSTER_LISTEN\"?");
+}
+
+TEST(SettingsSources, listsMayBeListsOrTextWithCommas) {
+  const std::vector<std::string> both = {"a.example", "b.example"};
+  EXPECT_EQ(draftOf("allowed_hosts: [a.example, b.example]").settings.allowed_hosts, both);
+  EXPECT_EQ(draftOf("allowed_hosts: a.example, b.example").settings.allowed_hosts, both);
+  EXPECT_TRUE(draftOf("allowed_hosts: []").settings.allowed_hosts.empty());
+}
+
+TEST(LoadSettings, readsTheNamedFileAndChecksTheWhole) {
+  const Folder folder;
+  const std::string file = folder.write("my.yml", "listen: 0.0.0.0:8080\n");
+  const auto refused = loadSettings({file, {}}, {});
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().fields.size(), 1u);
+  EXPECT_EQ(refused.error().fields[0].pointer, file + ":1:9");
+  const auto loaded = loadSettings({file, {{"insecure", "on"}}}, {});
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->listen.host, "0.0.0.0");
+}
+
+TEST(LoadSettings, reportsTheFaultsOfAllSourcesAtOnce) {
+  const Folder folder;
+  const std::string file = folder.write("my.yml", "listne: x\nthreads: many\n");
+  const auto refused =
+      loadSettings({file, {{"log_level", "loud"}}}, {{"MUSTER_DURABILITY", "some"}});
+  ASSERT_FALSE(refused);
+  std::vector<std::string> places;
+  for (const auto& fault : refused.error().fields) places.push_back(fault.pointer);
+  EXPECT_EQ(places, (std::vector<std::string>{file + ":1:1", file + ":2:10", "MUSTER_DURABILITY",
+                                              "--log-level"}));
+}
+
+TEST(LoadSettings, aNamedFileMustBeReadable) {
+  const Folder folder;
+  for (const std::string& path : {folder.path() + "/none.yml", folder.path()}) {
+    const auto refused = loadSettings({path, {}}, {});
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().fields.at(0).pointer, path);
+  }
+}
+
+struct ListenCase {
+  std::string host;
+  bool loopback;
+};
+
+TEST(ListenAddress, knowsWhichHostsOnlyThisMachineReaches) {
+  const std::vector<ListenCase> cases = {
+      {"127.0.0.1", true},
+      {"127.8.8.8", true},
+      {"localhost", true},
+      {"::1", true},
+      {"0.0.0.0", false},
+      {"::", false},
+      {"10.0.0.1", false},
+      {"example.org", false},
+      {"127.evil.example.org", false},
+      {"127.0.0.1.nip.io", false},
+  };
+  for (const auto& [host, loopback] : cases) {
+    EXPECT_EQ((ListenAddress{host, 1}.isLoopback()), loopback) << host;
+  }
+}
+
+TEST(CheckSettings, tokensOrInsecureOpenOtherAddresses) {
+  const std::string token =
+      "tokens: [{name: a, scopes: [read], sha256: " + std::string(64, 'a') + "}]";
+  for (const std::string& more : {std::string("insecure: on"), token}) {
+    auto draft = draftOf("listen: 0.0.0.0:80\n" + more);
+    checkSettings(draft);
+    EXPECT_TRUE(draft.faults.empty()) << more;
+  }
+}
+
+TEST(CheckSettings, pairsMustAgree) {
+  auto draft = draftOf("MIN_WORKERS: 9\nMAX_WORKERS: 3\nstale_threshold_seconds: 10\n");
+  checkSettings(draft);
+  ASSERT_EQ(draft.faults.size(), 2u);
+  EXPECT_EQ(draft.faults[0].pointer, "muster.yml:1:14");
+  EXPECT_EQ(draft.faults[1].pointer, "muster.yml:3:26");
+}
+
+TEST(PoolDefaults, comeFromTheSettings) {
+  EXPECT_EQ(poolDefaults(Settings{}), PoolSettings::builtIn());
+  const auto pool = poolDefaults(
+      draftOf("max_retries: 9\nstale_threshold_seconds: 77\nworker_mode: loop\n").settings);
+  EXPECT_EQ(pool.max_retries, 9);
+  EXPECT_EQ(pool.stale_threshold_seconds, 77);
+  EXPECT_EQ(pool.worker_mode, "loop");
+}
+
+}  // namespace
+}  // namespace muster

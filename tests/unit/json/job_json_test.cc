@@ -1,0 +1,313 @@
+#include "models/json/job_json.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+template <class Read>
+auto reading(const std::string& text, std::vector<FieldError>& faults, Read read) {
+  const auto doc = JsonDoc::parse(text);
+  EXPECT_TRUE(doc) << text;
+  return read(doc->root(), faults);
+}
+
+NewJob newJob(const std::string& text, std::vector<FieldError>& faults) {
+  return reading(text, faults,
+                 [](JsonValue value, auto& noted) { return readNewJob(value, "", noted); });
+}
+
+Lines lines(const std::vector<FieldError>& faults) {
+  Lines out;
+  for (const FieldError& fault : faults) out.push_back(fault.pointer + " " + fault.code);
+  return out;
+}
+
+Lines faultsOfNewJob(const std::string& text) {
+  std::vector<FieldError> faults;
+  newJob(text, faults);
+  return lines(faults);
+}
+
+TEST(ReadNewJob, readsEveryField) {
+  std::vector<FieldError> faults;
+  const NewJob job = newJob(
+      R"({"data":{"n":1234567890123456789},"max_retries":5,"priority":-7,"delay_seconds":1.5,
+          "expires_at":"2030-01-01T00:00:00Z","tenant":"acme","unique_key":"k","affinity":"session-1",
+          "placement":{"requires_executors":["shell"],"requires_capabilities":["gpu"],
+            "allowed_nodes":["b","a"],"forbidden_nodes":["c"],"max_parallel_per_node":2,"region":"eu"},
+          "resource_refs":[{"resource_id":"r1"}]})",
+      faults);
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(job.data, R"({"n":1234567890123456789})");
+  EXPECT_EQ(job.max_retries, 5);
+  EXPECT_EQ(job.priority, -7);
+  EXPECT_EQ(job.delay, Millis(1500));
+  EXPECT_EQ(job.expires_at, parseTime("2030-01-01T00:00:00Z"));
+  EXPECT_EQ(job.tenant, "acme");
+  EXPECT_EQ(job.unique_key, "k");
+  EXPECT_EQ(job.affinity, "session-1");
+  EXPECT_EQ(job.resource_refs, R"([{"resource_id":"r1"}])");
+  EXPECT_EQ(job.placement.executors, Lines{"shell"});
+  EXPECT_EQ(job.placement.capabilities, Lines{"gpu"});
+  EXPECT_EQ(job.placement.allowed_nodes, (Lines{"a", "b"}));
+  EXPECT_EQ(job.placement.forbidden_nodes, Lines{"c"});
+  EXPECT_EQ(job.placement.max_parallel_per_node, 2);
+  EXPECT_EQ(job.placement.region, "eu");
+}
+
+TEST(ReadNewJob, needsDataButTakesAnyValueForIt) {
+  EXPECT_EQ(faultsOfNewJob("{}"), Lines{"/data required"});
+  for (const std::string data :
+       {"null", "0", "\"\"", "[]", "{}", "false", "1e300", "\"\\u0000\""}) {
+    std::vector<FieldError> faults;
+    EXPECT_EQ(newJob("{\"data\": " + data + " }", faults).data, data);
+    EXPECT_EQ(lines(faults), Lines{}) << data;
+  }
+}
+
+TEST(ReadNewJob, hasTheDocumentedDefaults) {
+  std::vector<FieldError> faults;
+  const NewJob job = newJob(R"({"data":1,"priority":null,"placement":null,"tenant":null})", faults);
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(job.priority, 0);
+  EXPECT_FALSE(job.max_retries) << "the pool decides";
+  EXPECT_EQ(job.delay, Millis(0));
+  EXPECT_FALSE(job.available_at);
+  EXPECT_FALSE(job.expires_at);
+  EXPECT_TRUE(job.placement.empty());
+}
+
+TEST(ReadNewJob, notesAllFaultsAtOnce) {
+  EXPECT_EQ(
+      faultsOfNewJob(
+          R"({"max_retries":-1,"priority":2147483648,"delay_seconds":-0.1,"expires_at":"soon",
+                    "tenant":"","unique_key":7,"placement":{"max_parallel_per_node":0,"colour":1},
+                    "resource_refs":[{}],"status":"done"})"),
+      (Lines{"/data required", "/max_retries range", "/priority range", "/delay_seconds range",
+             "/expires_at format", "/tenant length", "/unique_key type",
+             "/placement/max_parallel_per_node range", "/placement/colour unknown_field",
+             "/resource_refs/0/resource_id required", "/status unknown_field"}));
+  EXPECT_EQ(faultsOfNewJob("[]"), Lines{" type"});
+}
+
+TEST(ReadNewJob, takesADelayOrATimeButNotBoth) {
+  EXPECT_EQ(faultsOfNewJob(R"({"data":1,"delay_seconds":1,"available_at":"2030-01-01T00:00:00Z"})"),
+            Lines{"/available_at contradiction"});
+}
+
+TEST(ReadNewJob, keepsDelaysToTheMillisecond) {
+  const std::pair<std::string, int> delays[] = {
+      {"0.001", 1}, {"1.001", 1001}, {"4.35", 4350}, {"0.29", 290}, {"86400", 86'400'000}};
+  for (const auto& [seconds, millis] : delays) {
+    std::vector<FieldError> faults;
+    EXPECT_EQ(newJob("{\"data\":1,\"delay_seconds\":" + seconds + "}", faults).delay,
+              Millis(millis))
+        << seconds;
+  }
+}
+
+TEST(ReadNewJob, takesCapabilitiesAsAListOrAMap) {
+  std::vector<FieldError> faults;
+  const auto list = newJob(
+      R"({"data":1,"placement":{"requires_capabilities":["ssd","gpu=nvidia","ssd"]}})", faults);
+  const auto map = newJob(
+      R"({"data":1,"placement":{"requires_capabilities":{"ssd":true,"gpu":"nvidia"}}})", faults);
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(list.placement.capabilities, (Lines{"gpu=nvidia", "ssd"}));
+  EXPECT_EQ(map.placement, list.placement) << "one meaning, one spelling";
+}
+
+TEST(ReadNewJob, namesTheCapabilityThatIsWrong) {
+  EXPECT_EQ(
+      faultsOfNewJob(
+          R"({"data":1,"placement":{"requires_capabilities":{"gpu":1,"a/b":false,"ok":true}}})"),
+      (Lines{"/placement/requires_capabilities/gpu type",
+             "/placement/requires_capabilities/a~1b type"}));
+  EXPECT_EQ(faultsOfNewJob(R"({"data":1,"placement":{"requires_capabilities":"gpu"}})"),
+            Lines{"/placement/requires_capabilities type"});
+}
+
+TEST(PlacementText, isReadBackAndIsOneForOneMeaning) {
+  EXPECT_EQ(writePlacement({}), "");
+  EXPECT_TRUE(parsePlacement("").empty());
+  Placement full;
+  full.executors = {"a"};
+  full.capabilities = {"gpu=\"x\"", "ssd"};
+  full.allowed_nodes = Lines{"n1"};
+  full.forbidden_nodes = {"n2", "n3"};
+  full.max_parallel_per_node = 3;
+  full.region = "eu";
+  EXPECT_EQ(parsePlacement(writePlacement(full)), full);
+  Placement nobody;
+  nobody.allowed_nodes = Lines{};
+  EXPECT_EQ(parsePlacement(writePlacement(nobody)), nobody) << "an empty list is not no list";
+}
+
+TEST(ReadReports, readCompleteKeepsTheResultAsWritten) {
+  std::vector<FieldError> faults;
+  const auto report =
+      reading(R"({"lease_token":"t","worker_id":"w","result": 0.10 ,"artifacts":[{"a":1}]})",
+              faults, [](JsonValue value, auto& noted) { return readComplete(value, noted); });
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(report.kind, OutcomeReport::Kind::kDone);
+  EXPECT_EQ(report.reporter.lease_token, "t");
+  EXPECT_EQ(report.reporter.worker, "w");
+  EXPECT_EQ(report.result, "0.10");
+  EXPECT_EQ(report.artifacts, R"([{"a":1}])");
+
+  const auto bare = reading(
+      "{}", faults, [](JsonValue value, auto& noted) { return readComplete(value, noted); });
+  EXPECT_FALSE(bare.result);
+  EXPECT_TRUE(bare.reporter.lease_token.empty());
+}
+
+TEST(ReadReports, readFailTellsHowItFailed) {
+  std::vector<FieldError> faults;
+  const auto report = reading(
+      R"({"error":"boom","retryable":false,"retry_after_seconds":2,"no_penalty":true,"cancelled":true,
+          "exit_code":-9,"exit_signal":9,"max_rss_bytes":4096,"output_tail":"..."})",
+      faults, [](JsonValue value, auto& noted) { return readFail(value, noted); });
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(report.kind, OutcomeReport::Kind::kFailed);
+  EXPECT_EQ(report.failure.error, "boom");
+  EXPECT_FALSE(report.failure.retryable);
+  EXPECT_EQ(report.failure.retry_after, Seconds(2));
+  EXPECT_TRUE(report.failure.no_penalty);
+  EXPECT_TRUE(report.failure.cancelled);
+  EXPECT_EQ(report.failure.exit_code, -9);
+  EXPECT_EQ(report.failure.exit_signal, 9);
+  EXPECT_EQ(report.failure.max_rss_bytes, 4096);
+  EXPECT_EQ(report.failure.output_tail, "...");
+}
+
+TEST(ReadReports, readBulkItemKnowsTheOutcomes) {
+  using Kind = OutcomeReport::Kind;
+  const std::pair<std::string, Kind> outcomes[] = {{"done", Kind::kDone},
+                                                   {"failed", Kind::kFailed},
+                                                   {"released", Kind::kReleased},
+                                                   {"cancelled", Kind::kCancelled}};
+  const auto item = [](JsonValue value, auto& noted) {
+    return readBulkItem(value, "/items/17", noted);
+  };
+  for (const auto& [outcome, kind] : outcomes) {
+    std::vector<FieldError> faults;
+    const auto report =
+        reading(R"({"job_id":"j","lease_token":"t","outcome":")" + outcome + "\"}", faults, item);
+    EXPECT_EQ(lines(faults), Lines{});
+    EXPECT_EQ(report.kind, kind) << outcome;
+    EXPECT_EQ(report.failure.cancelled, kind == Kind::kCancelled) << outcome;
+    EXPECT_EQ(report.job, JobId("j"));
+  }
+  std::vector<FieldError> faults;
+  reading(R"({"outcome":"lost"})", faults, item);
+  EXPECT_EQ(lines(faults), (Lines{"/items/17/job_id required", "/items/17/outcome choice"}));
+}
+
+TEST(ReadClaim, hasDefaultsAndLimits) {
+  const auto claim = [](JsonValue value, auto& noted) { return readClaim(value, "", noted); };
+  std::vector<FieldError> faults;
+  const auto plain = reading(R"({"worker_id":"w"})", faults, claim);
+  EXPECT_EQ(plain.worker, WorkerId("w"));
+  EXPECT_EQ(plain.max, 1);
+  EXPECT_EQ(plain.wait, Millis(0));
+  EXPECT_TRUE(plain.job.empty());
+  const auto full =
+      reading(R"({"worker_id":"w","max":1000,"wait_seconds":30,"job_id":"j"})", faults, claim);
+  EXPECT_EQ(full.max, 1000);
+  EXPECT_EQ(full.wait, Seconds(30));
+  EXPECT_EQ(full.job, JobId("j"));
+  EXPECT_EQ(lines(faults), Lines{});
+  reading(R"({"max":1001,"wait_seconds":31,"job_id":""})", faults, claim);
+  EXPECT_EQ(lines(faults),
+            (Lines{"/worker_id required", "/max range", "/wait_seconds range", "/job_id length"}));
+}
+
+Job sampleJob() {
+  Job job;
+  job.id = JobId("j1");
+  job.pool = PoolId("p");
+  job.data = "1234567890123456789";
+  job.status = JobStatus::kClaimed;
+  job.attempts = 2;
+  job.max_retries = 3;
+  job.available_at = job.created_at = fromMillis(0);
+  job.claimed_by = "w";
+  job.lease_token = "secret";
+  job.effect_key = "e";
+  return job;
+}
+
+TEST(WriteJob, showsTheLeaseTokenToTheClaimerAlone) {
+  JsonWriter shown, claimed;
+  writeJob(shown, sampleJob());
+  writeClaimedJob(claimed, sampleJob());
+  EXPECT_EQ(shown.take().find("secret"), std::string::npos);
+  const std::string text = claimed.take();
+  EXPECT_NE(text.find(R"("lease_token":"secret","attempt":2)"), std::string::npos) << text;
+}
+
+TEST(WriteJob, leavesOutWhatIsAbsentAndKeepsDataAsWritten) {
+  JsonWriter out;
+  writeJob(out, sampleJob());
+  EXPECT_EQ(
+      out.take(),
+      R"({"id":"j1","pool_id":"p","data":1234567890123456789,"status":"claimed","priority":0,)"
+      R"("attempts":2,"max_retries":3,"crashes":0,"available_at":"1970-01-01T00:00:00.000Z",)"
+      R"("created_at":"1970-01-01T00:00:00.000Z","claimed_by":"w","cancel_requested":false,"effect_key":"e","version":1})");
+}
+
+TEST(WriteJob, showsEverythingThatIsThere) {
+  Job job = sampleJob();
+  job.status = JobStatus::kDone;
+  job.result = "null";
+  job.artifacts = "[{}]";
+  job.error = "e\"";
+  job.reason = "r";
+  job.progress = 0.5;
+  job.progress_message = "half";
+  job.placement = R"({"region":"eu"})";
+  job.resource_refs = "[1]";
+  job.tenant = "t";
+  job.unique_key = "u";
+  job.affinity = "a";
+  job.traceparent = "00-1";
+  job.crashes = 1;
+  job.cancel_requested = true;
+  job.finished_at = job.claimed_at = job.expires_at = job.lease_expires_at = fromMillis(1);
+  JsonWriter out;
+  writeJob(out, job);
+  const std::string text = out.take();
+  ASSERT_TRUE(JsonDoc::parse(text)) << text;
+  for (const char* part :
+       {R"("result":null)", R"("artifacts":[{}])", R"("error":"e\"")", R"("reason":"r")",
+        R"("progress":0.5)", R"("progress_message":"half")", R"("placement":{"region":"eu"})",
+        R"("resource_refs":[1])", R"("tenant":"t")", R"("unique_key":"u")", R"("affinity":"a")",
+        R"("traceparent":"00-1")", R"("crashes":1)", R"("cancel_requested":true)",
+        R"("finished_at":"1970-01-01T00:00:00.001Z")", R"("lease_expires_at":)",
+        R"("expires_at":)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+}
+
+TEST(WriteAttempt, showsHowATryEnded) {
+  Attempt attempt;
+  attempt.attempt = 1;
+  attempt.worker = "w";
+  attempt.claimed_at = fromMillis(0);
+  attempt.ended_at = fromMillis(1);
+  attempt.outcome = "failed";
+  attempt.error = "boom";
+  attempt.exit_code = 3;
+  JsonWriter out;
+  writeAttempt(out, attempt);
+  EXPECT_EQ(
+      out.take(),
+      R"({"attempt":1,"worker_id":"w","claimed_at":"1970-01-01T00:00:00.000Z",)"
+      R"("ended_at":"1970-01-01T00:00:00.001Z","outcome":"failed","error":"boom","exit_code":3})");
+}
+
+}  // namespace
+}  // namespace muster
