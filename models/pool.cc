@@ -18,6 +18,11 @@ PoolSettings PoolSettings::builtIn() {
   s.min_workers = 0;
   s.max_workers = 10;
   s.warm_idle = 0;
+  s.target_p95_latency_ms = 2000;
+  s.target_queue_depth = 50;
+  s.scale_up_step = 2;
+  s.scale_down_step = 1;
+  s.scale_decision_interval_ms = 1500;
   s.max_retries = 3;
   s.retry_base_ms = 400;
   s.retry_jitter = 0.2;

@@ -321,7 +321,8 @@ NothingToRun usageError(const CLI::App& root, const CLI::ParseError& error) {
   return {kExitUsage, fmt::format("{}: {}\n  `{} --help` shows how\n", name, what, name)};
 }
 
-std::string environmentOr(const Environment& env, const std::string& name, std::string otherwise) {
+std::string environmentOr(const Environment& env, const std::string& name,
+                          const std::string& otherwise) {
   const auto found = env.find(name);
   return found == env.end() || found->second.empty() ? otherwise : found->second;
 }

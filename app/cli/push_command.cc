@@ -15,7 +15,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kBatchItems = 1000;
-constexpr std::size_t kBatchBytes = 4 * 1024 * 1024;  // well below the largest body
+constexpr std::size_t kBatchBytes = 4U << 20;  // well below the largest body
 
 int refuseData(Terminal& terminal, std::string_view where, const Error& error) {
   terminal.err << fmt::format("{}: not JSON: {}\n", where, printable(error.detail));

@@ -13,6 +13,11 @@ PoolSettings poolDefaults(const Settings& settings) {
   pool.retry_base_ms = settings.retry_base.count();
   pool.retry_jitter = settings.retry_jitter;
   pool.retry_cap_ms = settings.retry_cap.count();
+  pool.target_p95_latency_ms = static_cast<double>(settings.target_p95_latency.count());
+  pool.target_queue_depth = settings.target_queue_depth;
+  pool.scale_up_step = settings.scale_up_step;
+  pool.scale_down_step = settings.scale_down_step;
+  pool.scale_decision_interval_ms = settings.scale_decision_interval.count();
   pool.per_tenant_concurrency = settings.per_tenant_max_concurrency;
   return pool;
 }

@@ -265,10 +265,6 @@ std::vector<SettingRow> makeTable() {
           "region this service stands in"),
       row("max_workers", whole<&S::max_workers, 0, kMany>(),
           "most workers of a pool in queue mode"),
-      row("adaptive_min_workers", "MIN_WORKERS", whole<&S::adaptive_min_workers, 0, kMany>(),
-          "fewest workers of a pool in adaptive mode"),
-      row("adaptive_max_workers", "MAX_WORKERS", whole<&S::adaptive_max_workers, 0, kMany>(),
-          "most workers of a pool in adaptive mode"),
       row("target_p95_latency_ms", "TARGET_P95_LATENCY_MS",
           whole<&S::target_p95_latency, 0, kCount>(), "adaptive mode scales up above it"),
       row("target_queue_depth", "TARGET_QUEUE_DEPTH", whole<&S::target_queue_depth, 0, kCount>(),
@@ -282,14 +278,6 @@ std::vector<SettingRow> makeTable() {
           "least time between two steps in adaptive mode"),
       row("worker_mode", text<&S::worker_mode, isWorkerMode>("once or loop"),
           "once: a worker runs one job and exits; loop: it stays"),
-      row("worker_max_jobs", whole<&S::worker_max_jobs, 0, kCount>(),
-          "jobs after which a loop worker exits; 0: no limit"),
-      row("worker_start_timeout_seconds", whole<&S::worker_start_timeout, 1, kDay>(),
-          "how long a launched worker may take to register"),
-      row("worker_shutdown_timeout_seconds", whole<&S::worker_shutdown_timeout, 0, kDay>(),
-          "how long a worker may take to finish when asked to stop"),
-      row("worker_idle_timeout_seconds", whole<&S::worker_idle_timeout, 0, kDay>(),
-          "idle time after which a loop worker exits"),
   };
 }
 

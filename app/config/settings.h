@@ -58,7 +58,7 @@ struct Settings {
   bool insecure = false;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
-  std::int64_t max_body_bytes = 8 * 1024 * 1024;
+  std::int64_t max_body_bytes = 8'388'608;
   int threads = 0;  // 0 = one per core
   LogLevel log_level = LogLevel::kInfo;
   Seconds shutdown_timeout{10};
@@ -82,8 +82,6 @@ struct Settings {
   std::string current_region = "default";
 
   int max_workers = 10;
-  int adaptive_min_workers = 1;
-  int adaptive_max_workers = 12;
   Millis target_p95_latency{2000};
   int target_queue_depth = 50;
   int scale_up_step = 2;
@@ -91,10 +89,6 @@ struct Settings {
   Millis scale_decision_interval{1500};
 
   std::string worker_mode = "once";  // or loop
-  int worker_max_jobs = 0;           // 0 = no limit
-  Seconds worker_start_timeout{30};
-  Seconds worker_shutdown_timeout{30};
-  Seconds worker_idle_timeout{30};
 
   std::map<std::string, WorkerTemplate> templates = {
       {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};

@@ -14,15 +14,6 @@ void checkAccess(SettingsDraft& draft) {
                              settings.listen.host));
 }
 
-void checkAdaptiveRange(SettingsDraft& draft) {
-  const Settings& settings = draft.settings;
-  if (settings.adaptive_min_workers <= settings.adaptive_max_workers) return;
-  draft.addFault(
-      draft.placeOf("adaptive_min_workers"),
-      fmt::format("adaptive_min_workers is {}, expected at most adaptive_max_workers, {}",
-                  settings.adaptive_min_workers, settings.adaptive_max_workers));
-}
-
 void checkIntervals(SettingsDraft& draft) {
   Settings& settings = draft.settings;
   if (settings.stale_threshold && *settings.stale_threshold < settings.heartbeat_interval) {
@@ -54,7 +45,6 @@ void checkPools(SettingsDraft& draft) {
 
 void checkSettings(SettingsDraft& draft) {
   checkAccess(draft);
-  checkAdaptiveRange(draft);
   checkIntervals(draft);
   checkPools(draft);
 }

@@ -219,7 +219,10 @@ void SqliteStorage::runBatch(std::vector<Item>& batch) {
       for (; run < batch.size(); ++run) batch[run].unit(store_);
     } while (gatherMore(batch));
   };
-  if (!attempt([&] { runTransaction(together); })) {
+  const Status all = attempt([&] { runTransaction(together); });
+  if (batch.size() == 1) {
+    batch.front().status = all;
+  } else if (!all) {
     for (Item& item : batch) {
       item.status = attempt([&] { runTransaction([&] { item.unit(store_); }); });
     }

@@ -43,18 +43,12 @@ const std::vector<Sample> kSamples = {
     {"tenant_qps_limit", "10", "2.5", "inf"},
     {"current_region", "us-east", "eu", "a b"},
     {"max_workers", "20", "0", "x"},
-    {"adaptive_min_workers", "2", "0", "x"},
-    {"adaptive_max_workers", "24", "48", "x"},
     {"target_p95_latency_ms", "500", "5000", "x"},
     {"target_queue_depth", "10", "200", "x"},
     {"scale_up_step", "3", "0", "x"},
     {"scale_down_step", "2", "0", "x"},
     {"scale_decision_interval_ms", "3000", "5000", "x"},
     {"worker_mode", "loop", "once", "twice"},
-    {"worker_max_jobs", "100", "1", "x"},
-    {"worker_start_timeout_seconds", "5", "6", "0"},
-    {"worker_shutdown_timeout_seconds", "5", "6", "x"},
-    {"worker_idle_timeout_seconds", "5", "6", "x"},
 };
 
 const SettingRow& rowOf(const Sample& sample) {
@@ -137,7 +131,7 @@ TEST(SettingsSources, bareNamesAreReadFromFileAndEnvironment) {
     EXPECT_EQ(row.show(draftOf(bare + ": " + sample.good).settings), sample.good) << bare;
     EXPECT_EQ(row.show(draftOf("", {{bare, sample.good}}).settings), sample.good) << bare;
   }
-  EXPECT_EQ(bare_names, 13);
+  EXPECT_EQ(bare_names, 11);
 }
 
 TEST(SettingsSources, flagBeatsEnvironmentBeatsFileBeatsDefault) {
@@ -168,13 +162,6 @@ TEST(SettingsSources, everySettingRefusesWhatItCannotUse) {
 TEST(SettingsSources, prefixedVariableBeatsTheBareOne) {
   const Environment env = {{"MAX_RETRIES", "4"}, {"MUSTER_MAX_RETRIES", "6"}};
   EXPECT_EQ(draftOf("", env).settings.max_retries, 6);
-}
-
-TEST(SettingsSources, maxWorkersInCapitalsIsTheAdaptiveOne) {
-  const auto settings = draftOf("max_workers: 7\nMAX_WORKERS: 30\n").settings;
-  EXPECT_EQ(settings.max_workers, 7);
-  EXPECT_EQ(settings.adaptive_max_workers, 30);
-  EXPECT_EQ(draftOf("", {{"MUSTER_MAX_WORKERS", "8"}}).settings.max_workers, 8);
 }
 
 TEST(SettingsSources, unknownVariablesWithOurPrefixAreWarnedAbout) {
@@ -263,11 +250,10 @@ TEST(CheckSettings, tokensOrInsecureOpenOtherAddresses) {
 }
 
 TEST(CheckSettings, pairsMustAgree) {
-  auto draft = draftOf("MIN_WORKERS: 9\nMAX_WORKERS: 3\nstale_threshold_seconds: 10\n");
+  auto draft = draftOf("ticker: on\nstale_threshold_seconds: 10\n");
   checkSettings(draft);
-  ASSERT_EQ(draft.faults.size(), 2u);
-  EXPECT_EQ(draft.faults[0].pointer, "muster.yml:1:14");
-  EXPECT_EQ(draft.faults[1].pointer, "muster.yml:3:26");
+  ASSERT_EQ(draft.faults.size(), 1u);
+  EXPECT_EQ(draft.faults[0].pointer, "muster.yml:2:26");
 }
 
 TEST(PoolDefaults, comeFromTheSettings) {
