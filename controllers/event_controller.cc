@@ -75,7 +75,7 @@ Result<Work> EventController::list(const Request& request) {
 
 // A client that listens. Everything happens on the event loop of its connection.
 struct EventController::Stream {
-  drogon::ResponseStreamPtr out;
+  TextStreamPtr out;
   EventFilter filter;
   std::int64_t position = 0;
 };
@@ -98,9 +98,10 @@ Result<Work> EventController::stream(const Request& request) {
     Reply reply;
     reply.content_type = "text/event-stream";
     reply.with("Cache-Control", "no-store").with("X-Accel-Buffering", "no");
-    reply.stream = [this, stream](drogon::ResponseStreamPtr out) {
+    reply.stream = [this, stream](TextStreamPtr out) {
       stream->out = std::move(out);
-      stream->out->send(": listening\n\n");
+      // The position, so that a client that comes again before the first event misses none.
+      stream->out->open(fmt::format(": listening\nretry: 1000\nid: {}\n\n", stream->position));
       pump(stream);
     };
     return reply;
@@ -138,8 +139,9 @@ void EventController::send(const std::shared_ptr<Stream>& stream, const Result<E
       page->events.empty() ? page->read_to : std::max(page->read_to, page->events.back().seq);
   if (!text.empty() && !stream->out->send(text)) return;
   if (page->more) return pump(stream);
-  waitOnLoop(waits_, "", generation, kPingEvery, [this, stream, quiet] {
-    if (quiet && !stream->out->send(": ping\n\n")) return;
+  waitOnLoop(waits_, "", generation, kPingEvery, [this, stream, quiet, generation] {
+    const bool woken = waits_.generation("") != generation;
+    if (quiet && !woken && !stream->out->send(": ping\n\n")) return;
     auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
     loop->runAfter(kGatherSeconds, [this, stream] { pump(stream); });
   });

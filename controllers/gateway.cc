@@ -267,7 +267,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
     }
   }
   const int status = reply.status;
-  exchange->callback(render(*exchange, std::move(reply)));
+  send(exchange, std::move(reply));
   const auto took = parts_.clock.monotonic() - exchange->began;
   parts_.metrics.countRequest(exchange->route ? exchange->route->index : Metrics::kNoRoute, status,
                               std::chrono::duration<double>(took).count());
@@ -281,9 +281,25 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   --in_flight_;
 }
 
-drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply) const {
-  auto response = reply.stream ? drogon::HttpResponse::newAsyncStreamResponse(reply.stream)
-                               : drogon::HttpResponse::newHttpResponse();
+void Gateway::send(const ExchangePtr& exchange, Reply reply) {
+  if (!reply.stream) {
+    exchange->callback(
+        render(*exchange, std::move(reply), drogon::HttpResponse::newHttpResponse()));
+  } else if (auto streamed = newStreamedResponse(reply.stream)) {
+    exchange->callback(render(*exchange, std::move(reply), std::move(streamed)));
+  } else {
+    const auto start = std::exchange(reply.stream, nullptr);
+    start(std::make_unique<OnePieceStream>([this, exchange, reply](std::string text) {
+      Reply whole = reply;
+      whole.body = std::move(text);
+      exchange->callback(
+          render(*exchange, std::move(whole), drogon::HttpResponse::newHttpResponse()));
+    }));
+  }
+}
+
+drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
+                                        drogon::HttpResponsePtr response) const {
   response->setStatusCode(static_cast<drogon::HttpStatusCode>(reply.status));
   if (reply.content_type == "application/json") {
     response->setContentTypeCodeAndCustomString(drogon::CT_APPLICATION_JSON,

@@ -55,7 +55,9 @@ class Gateway {
   Status admit(Exchange& exchange);
   void dispatch(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, Outcome outcome);
-  drogon::HttpResponsePtr render(const Exchange& exchange, Reply reply) const;
+  void send(const ExchangePtr& exchange, Reply reply);
+  drogon::HttpResponsePtr render(const Exchange& exchange, Reply reply,
+                                 drogon::HttpResponsePtr response) const;
   std::string requestId(const std::string& given);
 
   const Parts parts_;

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <drogon/HttpResponse.h>
-
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "controllers/text_stream.h"
 #include "models/json/json_writer.h"
 #include "models/result.h"
 
@@ -22,7 +21,7 @@ struct Reply {
   // under its Idempotency-Key.
   bool final = true;
   // Set: the body is written piece by piece, for as long as the stream is kept.
-  std::function<void(drogon::ResponseStreamPtr)> stream = {};
+  std::function<void(TextStreamPtr)> stream = {};
 
   static Reply json(int status, JsonWriter&& out) { return {status, out.take()}; }
   Reply& with(std::string name, std::string value) {

@@ -21,6 +21,7 @@ bool EventStreamParser::feed(std::string_view bytes,
     }
     StreamedEvent event = std::move(event_);
     event_ = {};
+    if (!event.id.empty()) last_id_ = event.id;
     if (std::exchange(has_data_, false) && !on_event(event)) return false;
   }
   return true;

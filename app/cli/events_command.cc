@@ -83,7 +83,8 @@ class Follower {
         terminal_.err << unreachableText(api_.url(), answer.error());
         return kExitUnreachable;
       }
-      pause();
+      // A service that cannot stream ends each answer well, and is asked again.
+      if (!answer || !answer->ok()) pause();
     }
   }
 
@@ -102,12 +103,13 @@ class Follower {
     return api_.stream(request, kSilence, [this, &parser](std::string_view bytes) {
       was_connected_ = true;
       pause_ = kFirstPause;
-      return parser.feed(bytes, [this](const StreamedEvent& event) { return show(event); });
+      const bool more = parser.feed(bytes, [this](const auto& event) { return show(event); });
+      if (!parser.lastId().empty()) last_id_ = parser.lastId();
+      return more;
     });
   }
 
   bool show(const StreamedEvent& event) {
-    if (!event.id.empty()) last_id_ = event.id;
     terminal_.out << lineOf(event, terminal_) << std::flush;
     return static_cast<bool>(terminal_.out);
   }

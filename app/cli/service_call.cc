@@ -36,7 +36,7 @@ tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const ApiReque
 }
 
 tl::expected<Listing, int> list(ApiClient& api, Terminal& terminal, const std::string& path,
-                                QueryParameters parameters, std::size_t limit) {
+                                const QueryParameters& parameters, std::size_t limit) {
   Listing listing;
   std::string cursor;
   do {
@@ -77,7 +77,7 @@ std::string ago(JsonValue value, std::string_view name, const std::optional<Time
 }
 
 std::string timeAndAgo(JsonValue value, std::string_view name, const std::optional<Time>& now) {
-  const std::string text = textOf(value, name);
+  std::string text = textOf(value, name);
   const auto time = timeOf(value, name);
   if (!time || !now) return text;
   return fmt::format("{} ({})", text, relativeTime(*time, *now));

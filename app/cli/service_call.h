@@ -32,7 +32,7 @@ struct Listing {
 using QueryParameters = std::vector<std::pair<std::string, std::string>>;
 
 tl::expected<Listing, int> list(ApiClient& api, Terminal& terminal, const std::string& path,
-                                QueryParameters parameters, std::size_t limit);
+                                const QueryParameters& parameters, std::size_t limit);
 
 // The items as one JSON document, for scripts.
 void printItems(Terminal& terminal, const Listing& listing);

@@ -113,6 +113,7 @@ void checkTemplate(YamlSource& source, const YamlNode& pool) {
     const bool names_one = entry.key == "template" && entry.value.kind == YamlNode::Kind::kScalar;
     if (!names_one || templates.contains(entry.value.text)) continue;
     std::vector<std::string> known;
+    known.reserve(templates.size());
     for (const auto& [name, unused] : templates) known.push_back(name);
     source.fault(entry.value.mark,
                  fmt::format("no template is named \"{}\"{}", entry.value.text.substr(0, 80),

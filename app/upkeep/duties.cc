@@ -4,6 +4,7 @@ namespace muster {
 
 DutyReport runDuties(Store& store, std::chrono::hours retention) {
   constexpr int kAtOnce = 500;
+  constexpr int kEventsAtOnce = 2000;
   DutyReport report;
   report.jobs_promoted = store.jobs().promoteDue(kAtOnce);
   report.jobs_expired = store.jobs().expirePending(kAtOnce);
@@ -14,14 +15,14 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   const Time before = store.now() - retention;
   const std::int64_t jobs = store.jobs().removeFinished(before, kAtOnce);
   const std::int64_t workers = store.workers().removeEnded(before, kAtOnce);
-  const std::int64_t events = store.events().removeOld(before, 4 * kAtOnce);
+  const std::int64_t events = store.events().removeOld(before, kEventsAtOnce);
   const std::int64_t answers = store.idempotency().removeExpired(kAtOnce);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed = jobs + workers + events + answers + lanes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
-                jobs == kAtOnce || workers == kAtOnce || events == 4 * kAtOnce ||
+                jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 answers == kAtOnce;
   return report;
 }

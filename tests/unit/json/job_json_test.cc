@@ -35,9 +35,11 @@ TEST(ReadNewJob, readsEveryField) {
   std::vector<FieldError> faults;
   const NewJob job = newJob(
       R"({"data":{"n":1234567890123456789},"max_retries":5,"priority":-7,"delay_seconds":1.5,
-          "expires_at":"2030-01-01T00:00:00Z","tenant":"acme","unique_key":"k","affinity":"session-1",
+          "expires_at":"2030-01-01T00:00:00Z","tenant":"acme","unique_key":"k",
+          "affinity":"session-1",
           "placement":{"requires_executors":["shell"],"requires_capabilities":["gpu"],
-            "allowed_nodes":["b","a"],"forbidden_nodes":["c"],"max_parallel_per_node":2,"region":"eu"},
+            "allowed_nodes":["b","a"],"forbidden_nodes":["c"],"max_parallel_per_node":2,
+            "region":"eu"},
           "resource_refs":[{"resource_id":"r1"}]})",
       faults);
   EXPECT_EQ(lines(faults), Lines{});
@@ -167,7 +169,8 @@ TEST(ReadReports, readCompleteKeepsTheResultAsWritten) {
 TEST(ReadReports, readFailTellsHowItFailed) {
   std::vector<FieldError> faults;
   const auto report = reading(
-      R"({"error":"boom","retryable":false,"retry_after_seconds":2,"no_penalty":true,"cancelled":true,
+      R"({"error":"boom","retryable":false,"retry_after_seconds":2,"no_penalty":true,
+          "cancelled":true,
           "exit_code":-9,"exit_signal":9,"max_rss_bytes":4096,"output_tail":"..."})",
       faults, [](JsonValue value, auto& noted) { return readFail(value, noted); });
   EXPECT_EQ(lines(faults), Lines{});
@@ -256,7 +259,8 @@ TEST(WriteJob, leavesOutWhatIsAbsentAndKeepsDataAsWritten) {
       out.take(),
       R"({"id":"j1","pool_id":"p","data":1234567890123456789,"status":"claimed","priority":0,)"
       R"("attempts":2,"max_retries":3,"crashes":0,"available_at":"1970-01-01T00:00:00.000Z",)"
-      R"("created_at":"1970-01-01T00:00:00.000Z","claimed_by":"w","cancel_requested":false,"effect_key":"e","version":1})");
+      R"("created_at":"1970-01-01T00:00:00.000Z","claimed_by":"w","cancel_requested":false,)"
+      R"("effect_key":"e","version":1})");
 }
 
 TEST(WriteJob, showsEverythingThatIsThere) {

@@ -27,7 +27,8 @@ using Lines = std::vector<std::string>;
 TEST(ObjectReader, givesWhatIsThere) {
   const auto faults = faultsOf(
       R"({"flag":true,"count":7,"share":0.5,"text":"hi","id":"a-1","choice":"b",
-          "at":"2026-03-01T12:00:00Z","names":["x","y"],"object":{"k":1},"list":[1,2],"any":[1 ,2]})",
+          "at":"2026-03-01T12:00:00Z","names":["x","y"],"object":{"k":1},"list":[1,2],
+          "any":[1 ,2]})",
       [](ObjectReader& in) {
         EXPECT_EQ(in.boolean("flag"), true);
         EXPECT_EQ(in.integer("count", 0, 10), 7);

@@ -65,8 +65,10 @@ TEST(PoolJson, builtInSettingsAreReadBack) {
 TEST(PoolJson, notesAllFaultsInAllGroups) {
   Lines faults;
   reading(R"({"lease_seconds":0,"heartbeat_interval_seconds":"30","stale_threshold_seconds":0,
-              "worker_mode":"twice","paused":"yes","template":"a b","scaling":{"mode":"x","max_workers":-1,"speed":1},
-              "retry":{"jitter":1.5,"base_ms":0.5},"limits":{"per_tenant_concurrency":0},"colour":"red"})",
+              "worker_mode":"twice","paused":"yes","template":"a b",
+              "scaling":{"mode":"x","max_workers":-1,"speed":1},
+              "retry":{"jitter":1.5,"base_ms":0.5},
+              "limits":{"per_tenant_concurrency":0},"colour":"red"})",
           faults);
   std::sort(faults.begin(), faults.end());
   EXPECT_EQ(faults,

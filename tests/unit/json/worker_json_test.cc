@@ -51,7 +51,8 @@ TEST(ReadRegistration, needsNothing) {
 TEST(ReadRegistration, notesAllFaultsAtOnce) {
   Lines faults;
   reading(
-      R"({"worker_id":"a b","slots":0,"pid":-1,"mode":"x","capabilities":"gpu","metadata":[],"colour":1})",
+      R"({"worker_id":"a b","slots":0,"pid":-1,"mode":"x","capabilities":"gpu",
+          "metadata":[],"colour":1})",
       faults, readRegistration);
   EXPECT_EQ(faults, (Lines{"/worker_id format", "/pid range", "/capabilities type", "/slots range",
                            "/mode choice", "/metadata type", "/colour unknown_field"}));
