@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
+constexpr std::size_t kMaxHeaderBytes = 16U << 10;
 
 class LoopExecutor : public Executor {
  public:

@@ -139,8 +139,8 @@ Result<Work> PoolController::stats(const Request& request) {
   };
 }
 
-void PoolController::inPieces(const RequestPtr& request, Piece piece, Last last, Respond respond,
-                              std::int64_t total) {
+void PoolController::inPieces(const RequestPtr& request, const Piece& piece, const Last& last,
+                              Respond respond, std::int64_t total) {
   auto sum = std::make_shared<std::int64_t>(total);
   gateway_.write(
       request,

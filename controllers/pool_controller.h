@@ -26,7 +26,7 @@ class PoolController {
   // up to kPiece rows and says how many there were; `last` runs after the last one, in its unit.
   using Piece = std::function<Result<std::int64_t>(Store&)>;
   using Last = std::function<Outcome(Store&, std::int64_t total)>;
-  void inPieces(const RequestPtr& request, Piece piece, Last last, Respond respond,
+  void inPieces(const RequestPtr& request, const Piece& piece, const Last& last, Respond respond,
                 std::int64_t total = 0);
 
   Gateway& gateway_;

@@ -6,8 +6,9 @@ namespace {
 constexpr int kPoolsAtOnce = 200;
 
 Handler fixed(Reply reply) {
-  return {
-      .answer = [reply = std::move(reply)](const RequestPtr&, Respond respond) { respond(reply); }};
+  return {.answer = [reply = std::move(reply)](const RequestPtr&, const Respond& respond) {
+    respond(reply);
+  }};
 }
 
 Reply statusReply(int status, std::string_view word) {

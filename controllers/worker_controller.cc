@@ -135,7 +135,8 @@ Result<Work> WorkerController::remove(const Request& request) {
   auto version = request.ifMatch();
   if (!version) return tl::unexpected(std::move(version).error());
   return [id = *std::move(id), version = *version](Store& store) -> Outcome {
-    if (auto ok = store.workers().remove(id, version); !ok) return tl::unexpected(std::move(ok).error());
+    if (auto ok = store.workers().remove(id, version); !ok)
+      return tl::unexpected(std::move(ok).error());
     return Reply{204, "", ""};
   };
 }

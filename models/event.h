@@ -41,7 +41,8 @@ struct Event {
   std::string job;
   std::string worker;
   std::optional<int> attempt;
-  std::string details;  // JSON object, empty: none
+  std::string details;       // JSON object, empty: none
+  std::int64_t job_seq = 0;  // the job's number in the store, 0: none; not shown
   // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run.
   Millis took{0};
 };

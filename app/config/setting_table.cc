@@ -136,8 +136,8 @@ Kind text(std::string expected) {
 }
 
 template <std::vector<std::string> Settings::*Member, bool (*IsGood)(std::string_view)>
-Kind list(std::string expected) {
-  return {.expected = std::move(expected),
+Kind list(const std::string& expected) {
+  return {.expected = expected,
           .read =
               [](std::string_view value, Settings& settings) {
                 std::vector<std::string> items;

@@ -74,8 +74,8 @@ std::optional<std::string> Service::openStore() {
 
 void Service::wire(std::string secret) {
   access_ = std::make_unique<Access>(settings_, std::move(secret));
-  limits_ = std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit,
-                                         clock_);
+  limits_ =
+      std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit, clock_);
   metrics_ = std::make_unique<Metrics>();
   gateway_ = std::make_unique<Gateway>(
       Gateway::Parts{router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,

@@ -145,11 +145,12 @@ CREATE TABLE events (
   type      TEXT NOT NULL,
   pool_id   TEXT,
   job_id    TEXT,
+  job_seq   INTEGER,             -- jobs.seq: a number is half the index that a text is
   worker_id TEXT,
   attempt   INTEGER,
   details   TEXT
 );
-CREATE INDEX events_of_job ON events (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX events_of_job ON events (job_seq) WHERE job_seq IS NOT NULL;
 
 CREATE TABLE idempotency (
   principal  TEXT NOT NULL,

@@ -13,7 +13,7 @@ std::string Store::secret(const std::string& name) {
     auto rows = session.db.query(kFind, name);
     if (rows.next()) return rows->string(0);
   }
-  const std::string made = session.random.token() + session.random.token();
+  std::string made = session.random.token() + session.random.token();
   session.db.execute(kInsert, name, made);
   return made;
 }

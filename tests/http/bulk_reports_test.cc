@@ -118,9 +118,8 @@ TEST_F(BulkReports, bad_items_are_all_named) {
       send({R"({"job_id":"a","lease_token":"t","outcome":"won"})", R"({"job_id":"a b"})",
             R"({"job_id":"a","lease_token":"t","outcome":"done","colour":1})"});
   EXPECT_TRUE(isProblem(reply, 422));
-  EXPECT_EQ(pointers(reply),
-            (std::set<std::string>{"/items/0/outcome", "/items/1/job_id", 
-                                   "/items/1/outcome", "/items/2/colour"}));
+  EXPECT_EQ(pointers(reply), (std::set<std::string>{"/items/0/outcome", "/items/1/job_id",
+                                                    "/items/1/outcome", "/items/2/colour"}));
 }
 
 TEST_F(BulkReports, at_most_1000_items) {

@@ -9,7 +9,8 @@ namespace {
   "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details FROM events "
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
-constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_id = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kSeqOfJob{"SELECT seq FROM jobs WHERE id = $1"};
 constexpr Sql kFirst{"SELECT min(seq) FROM events"};
 constexpr Sql kLast{"SELECT max(seq) FROM events"};
 constexpr Sql kRemoveOld{
@@ -37,6 +38,11 @@ bool EventFilter::matches(const Event& event) const {
          (worker.empty() || worker == event.worker);
 }
 
+std::int64_t Events::seqOfJob(const std::string& id) {
+  auto rows = s_.db.query(kSeqOfJob, id);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
 Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, int limit) {
   if (after > 0) {
     auto first = s_.db.query(kFirst);
@@ -50,8 +56,10 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
   EventPage page;
   page.read_to = after;
   int looked_at = 0;
-  auto rows = filter.job.empty() ? s_.db.query(kAfter, after, kLookAtMost)
-                                 : s_.db.query(kOfJob, after, kLookAtMost, filter.job);
+  // The events of a job that was removed are found by looking at all.
+  const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
+  auto rows = job == 0 ? s_.db.query(kAfter, after, kLookAtMost)
+                       : s_.db.query(kOfJob, after, kLookAtMost, job);
   while (rows.next()) {
     ++looked_at;
     Event event = readRow(*rows);

@@ -38,6 +38,8 @@ class Events {
   std::int64_t removeOld(Time before, int limit);
 
  private:
+  std::int64_t seqOfJob(const std::string& id);  // 0: there is none
+
   Session& s_;
 };
 

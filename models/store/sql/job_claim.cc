@@ -35,7 +35,7 @@ constexpr Sql kNextDue{
 std::int64_t runningOnNode(Session& s, const std::vector<Lane>& lanes, const std::string& node) {
   std::int64_t running = 0;
   for (const Lane& lane : lanes) {
-    if (lane.placement.empty() || !parsePlacement(lane.placement).max_parallel_per_node) continue;
+    if (lane.placement.empty() || !lane.rules.max_parallel_per_node) continue;
     auto rows = s.db.query(kRunningOnNode, lane.id, node);
     rows.next();
     running += rows->integer(0);
@@ -52,11 +52,11 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
   std::unordered_map<std::string, std::int64_t> free_places;
   std::unordered_map<std::int64_t, std::int64_t> shares;  // of the lanes that have one per node
   std::int64_t running = 0;                               // on the node, of the jobs in them
-  const auto lanes = Pools(s_).lanes(pool.id);
+  const auto& lanes = Pools(s_).knownLanes(pool.id);
   for (const Lane& lane : lanes) {
     std::int64_t limit = max;
     if (!lane.placement.empty()) {
-      const Placement placement = parsePlacement(lane.placement);
+      const Placement& placement = lane.rules;
       if (placement.max_parallel_per_node) {
         if (shares.empty()) running = runningOnNode(s_, lanes, traits.node);
         shares[lane.id] = *placement.max_parallel_per_node;
@@ -139,8 +139,8 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   if (job.expires_at && *job.expires_at <= s_.now) return refuse("the job has expired");
   if (!job.placement.empty()) {
     const auto running = runningOnNode(s_, Pools(s_).lanes(pool.id), traits.node);
-    if (const auto obstacle = placementObstacle(parsePlacement(job.placement), traits,
-                                                static_cast<int>(running))) {
+    if (const auto obstacle =
+            placementObstacle(parsePlacement(job.placement), traits, static_cast<int>(running))) {
       return refuse(*obstacle);
     }
   }

@@ -85,6 +85,7 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details) {
   event.type = type;
   event.pool = row.job.pool.str();
   event.job = row.job.id.str();
+  event.job_seq = row.seq;
   event.worker = row.job.claimed_by;
   if (row.job.attempts > 0) event.attempt = row.job.attempts;
   event.details = std::move(details);
@@ -118,6 +119,7 @@ Error Jobs::refuse(const Row& row, const Reporter& by) {
   event.type = event_type::kJobLateResultDropped;
   event.pool = row.job.pool.str();
   event.job = row.job.id.str();
+  event.job_seq = row.seq;
   event.worker = by.worker;
   event.details = JsonWriter().beginObject().field("status", status).endObject().take();
   s_.emit(std::move(event));

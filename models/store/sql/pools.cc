@@ -24,8 +24,7 @@ constexpr Sql kDelete{"DELETE FROM pools WHERE pool_id = $1"};
 constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id = $1"};
 constexpr Sql kFindLane{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
-constexpr Sql kInsertLane{
-    "INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3)"};
+constexpr Sql kInsertLane{"INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3)"};
 constexpr Sql kDeleteLanes{"DELETE FROM lanes WHERE pool_id = $1"};
 constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
 constexpr Sql kDeleteCounts{
@@ -166,6 +165,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   s_.db.execute(kDeleteTenants, id);
   s_.db.execute(kDelete, id);
   s_.pool_cache.erase(id.str());
+  s_.lanes.erase(id.str());
   Event event;
   event.type = event_type::kPoolDeleted;
   event.pool = id.str();
@@ -183,16 +183,32 @@ std::vector<std::shared_ptr<const Pool>> Pools::list(const std::string& after, i
 std::vector<Lane> Pools::lanes(const PoolId& id) {
   std::vector<Lane> lanes;
   auto rows = s_.db.query(kLanes, id);
-  while (rows.next()) lanes.push_back({rows->integer(0), rows->string(1), rows->string(2)});
+  while (rows.next()) {
+    Lane& lane = lanes.emplace_back(Lane{rows->integer(0), rows->string(1), rows->string(2), {}});
+    if (!lane.placement.empty()) lane.rules = parsePlacement(lane.placement);
+  }
   return lanes;
+}
+
+const std::vector<Lane>& Pools::knownLanes(const PoolId& id) {
+  auto known = s_.lanes.find(id.str());
+  if (known == s_.lanes.end()) known = s_.lanes.emplace(id.str(), lanes(id)).first;
+  return known->second;
 }
 
 std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
                             const std::string& placement) {
-  {
+  // A pool may have thousands of lanes, most just one.
+  const auto& known = knownLanes(id);
+  if (known.size() <= 8) {
+    for (const Lane& lane : known) {
+      if (lane.tenant == tenant && lane.placement == placement) return lane.id;
+    }
+  } else {
     auto found = s_.db.query(kFindLane, id, tenant, placement);
     if (found.next()) return found->integer(0);
   }
+  s_.lanes.erase(id.str());
   return s_.db.insert(kInsertLane, id, tenant, placement);
 }
 
@@ -238,9 +254,8 @@ PoolStats Pools::stats(const PoolId& id) {
     }
     if (*pool->settings.paused) continue;
     if (!lane.placement.empty()) {
-      const Placement placement = parsePlacement(lane.placement);
       const bool placeable = std::any_of(workers.begin(), workers.end(), [&](const auto& worker) {
-        return !placementObstacle(placement, worker, 0);
+        return !placementObstacle(lane.rules, worker, 0);
       });
       if (!placeable) continue;
     }
@@ -274,6 +289,7 @@ std::int64_t Pools::removeEmptyLanes(int limit) {
     s_.db.execute(kDeleteLane, lane);
     s_.db.execute(kDeleteLaneCounts, lane);
   }
+  if (!empty.empty()) s_.lanes.clear();
   s_.db.execute(kDeleteIdleTenants);
   return static_cast<std::int64_t>(empty.size());
 }

@@ -10,12 +10,6 @@
 
 namespace muster {
 
-struct Lane {
-  std::int64_t id;
-  std::string tenant;
-  std::string placement;  // JSON, empty: anywhere
-};
-
 // The pools, their lanes and their counters.
 class Pools {
  public:
@@ -32,11 +26,9 @@ class Pools {
     bool created;
   };
   // Replaces the settings (or makes the pool); `if_version` guards it: kVersionMismatch.
-  Result<Saved> put(const PoolId& id, const PoolSettings& settings,
-                    IfVersion if_version = {});
+  Result<Saved> put(const PoolId& id, const PoolSettings& settings, IfVersion if_version = {});
   // Changes what `changes` sets; kNotFound, kVersionMismatch.
-  Result<Saved> patch(const PoolId& id, const PoolSettings& changes,
-                      IfVersion if_version = {});
+  Result<Saved> patch(const PoolId& id, const PoolSettings& changes, IfVersion if_version = {});
 
   // kNotFound, kVersionMismatch, kPoolNotEmpty while it has jobs.
   Status remove(const PoolId& id, IfVersion if_version = {});
@@ -45,6 +37,8 @@ class Pools {
   std::vector<std::shared_ptr<const Pool>> list(const std::string& after, int limit);
 
   std::vector<Lane> lanes(const PoolId& id);
+  // The same, kept from one call to the next; only in a unit that writes.
+  const std::vector<Lane>& knownLanes(const PoolId& id);
   std::int64_t laneFor(const PoolId& id, const std::string& tenant, const std::string& placement);
 
   // Everything that can be counted in the store; zeros for a pool never seen.

@@ -4,8 +4,8 @@ namespace muster {
 namespace {
 
 constexpr Sql kInsertEvent{
-    "INSERT INTO events (at, type, pool_id, job_id, worker_id, attempt, details) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7)"};
+    "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
 
 constexpr Sql kAddCounts{
     "INSERT INTO lane_counts (lane_id, pending, claimed, done, poisoned, cancelled) "
@@ -20,7 +20,8 @@ constexpr Sql kAddCounts{
 void Session::emit(Event event) {
   event.at = now;
   db.execute(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
-             orNull(event.worker), event.attempt, orNull(event.details));
+             event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
+             event.attempt, orNull(event.details));
   events_.push_back(std::move(event));
 }
 
@@ -44,6 +45,7 @@ void Session::forget() {
   deltas_.clear();
   events_.clear();
   pool_cache.clear();
+  lanes.clear();
   due_until = {};
 }
 

@@ -14,6 +14,14 @@
 
 namespace muster {
 
+// The jobs of a pool that are alike to the claim.
+struct Lane {
+  std::int64_t id;
+  std::string tenant;     // empty: none
+  std::string placement;  // JSON, empty: anywhere
+  Placement rules;        // the same, decoded
+};
+
 // What the service decides about its store as a whole.
 struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
@@ -63,6 +71,9 @@ class Session {
     std::shared_ptr<const Pool> pool;
   };
   std::unordered_map<std::string, CachedPool> pool_cache;
+  // The lanes of pools as the one session that writes knows them; a session that reads, or one of
+  // several that write, must not use them.
+  std::unordered_map<std::string, std::vector<Lane>> lanes;
 
  private:
   struct Delta {

@@ -117,9 +117,10 @@ Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
   if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
-                orNull(given.region.empty() ? s_.rules.region : given.region), given.pid, writeTexts(given.capabilities),
-                writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
-                s_.now, given.metadata.empty() ? "{}" : given.metadata);
+                orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
+                writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
+                given.started_at.value_or(s_.now), s_.now,
+                given.metadata.empty() ? "{}" : given.metadata);
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
   return worker;

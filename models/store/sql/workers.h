@@ -41,8 +41,7 @@ class Workers {
   // Never revives: kNotFound, kGone.
   Result<Heartbeat> heartbeat(const WorkerId& id, const WorkerChange& change);
   // kNotFound, kVersionMismatch, kGone (an ended worker can only be given its own status again).
-  Result<Worker> change(const WorkerId& id, const WorkerChange& change,
-                        IfVersion if_version = {});
+  Result<Worker> change(const WorkerId& id, const WorkerChange& change, IfVersion if_version = {});
   // Forgets an ended worker: kNotFound, kVersionMismatch, kWorkerActive.
   Status remove(const WorkerId& id, IfVersion if_version = {});
 

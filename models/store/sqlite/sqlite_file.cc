@@ -87,7 +87,9 @@ tl::expected<OpenedSqlite, std::string> openSqlite(const std::string& path, Dura
       db.script("PRAGMA journal_mode = WAL");
       db.script(durability == Durability::kFull ? "PRAGMA synchronous = FULL"
                                                 : "PRAGMA synchronous = NORMAL");
-      db.script("PRAGMA cache_size = -65536");
+      // Larger is slower: each commit may walk the whole cache (pcache1Truncate), and what is not
+      // in it is in the system's.
+      db.script("PRAGMA cache_size = -16384");
       db.script("PRAGMA temp_store = MEMORY");
       db.script("PRAGMA wal_autocheckpoint = 4000");
       db.script("PRAGMA journal_size_limit = 67108864");

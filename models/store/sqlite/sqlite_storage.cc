@@ -124,8 +124,8 @@ void SqliteStorage::enqueue(Queue<Item>& queue, Item item) {
     if (queue.closed) {
       item.status = fail(ErrorCode::kDraining, "the service is stopping");
     } else if (queue.items.size() >= kMaxWaiting) {
-      item.status = tl::unexpected(Error{ErrorCode::kStoreBusy,
-                                         "too many requests wait for the store", {}, Seconds(1)});
+      item.status = tl::unexpected(
+          Error{ErrorCode::kStoreBusy, "too many requests wait for the store", {}, Seconds(1)});
     } else {
       queue.items.push_back(std::move(item));
       if (queue.items.size() == 1) queue.filled.notify_one();
@@ -253,9 +253,8 @@ void SqliteStorage::deliver(Finished finished) {
   std::vector<std::pair<Executor*, Executor::Task>> tasks;
   tasks.reserve(finished.items.size());
   for (Item& item : finished.items) {
-    tasks.emplace_back(item.on, [done = std::move(item.done), status = std::move(item.status)] {
-      done(status);
-    });
+    tasks.emplace_back(
+        item.on, [done = std::move(item.done), status = std::move(item.status)] { done(status); });
   }
   postAll(std::move(tasks));
   if (!finished.events.empty() && options_.on_commit) options_.on_commit(finished.events);

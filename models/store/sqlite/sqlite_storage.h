@@ -79,7 +79,7 @@ class SqliteStorage : public Storage {
   Queue<Item> writes_;
   Queue<Item> reads_;
   Queue<Finished> unsynced_;
-  const int wal_ = -1;               // the log to flush; -1: commits need no flush
+  const int wal_ = -1;                // the log to flush; -1: commits need no flush
   bool syncing_ = false;              // guarded by writes_.mutex
   std::atomic<bool> broken_ = false;  // the disk did not keep what it was given
   std::mutex commits_mutex_;

@@ -1,0 +1,217 @@
+// The statements the store really runs must find their rows by an index, so that they cost the
+// same at a thousand and at ten million jobs.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "models/clock.h"
+#include "models/store/storage.h"
+#include "tests/store/backend.h"
+
+namespace muster::test {
+namespace {
+
+// Notes the text of every statement that runs on any connection opened while it lives.
+class StatementLog {
+ public:
+  StatementLog() {
+    current_ = this;
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(&StatementLog::attach));
+  }
+  ~StatementLog() {
+    sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&StatementLog::attach));
+    current_ = nullptr;
+  }
+  StatementLog(const StatementLog&) = delete;
+  StatementLog& operator=(const StatementLog&) = delete;
+
+  std::set<std::string> texts() {
+    const std::lock_guard lock(mutex_);
+    return texts_;
+  }
+
+ private:
+  static int attach(sqlite3* db, char**, const void*) {
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, &StatementLog::note, current_);
+  }
+  static int note(unsigned, void* log, void* statement, void*) {
+    auto& self = *static_cast<StatementLog*>(log);
+    const std::lock_guard lock(self.mutex_);
+    self.texts_.insert(sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
+    return 0;
+  }
+
+  static inline StatementLog* current_ = nullptr;
+  std::mutex mutex_;
+  std::set<std::string> texts_;
+};
+
+using Plan = std::vector<std::string>;
+
+// One use of everything the store can do.
+void useEverything(Storage& storage) {
+  const PoolId p("p");
+  const Status done = storage.writeAndWait([&](Store& s) {
+    const auto pool = s.pools().findOrCreate(p).value();
+    auto jobs = s.jobs();
+    NewJob full{.data = "1", .tenant = "t", .unique_key = "u"};
+    full.delay = Millis(5);
+    full.expires_at = s.now() + Seconds(60);
+    full.placement.max_parallel_per_node = 1;
+    const JobId delayed = jobs.push(*pool, full).job.id;
+    const JobId plain = jobs.push(*pool, {.data = "1"}).job.id;
+    NewWorker worker;
+    worker.id = WorkerId("w");
+    worker.pool = "p";
+    worker.host = "h";
+    s.workers().registerWorker(worker), s.workers().registerWorker(worker);
+    const WorkerTraits traits = s.workers().claimer(WorkerId("w"))->traits;
+    const auto take = [&] { return jobs.claimOne(*pool, "w", traits, plain).value(); };
+    const auto holder = [](const Job& job) { return Reporter{job.lease_token, ""}; };
+    jobs.claim(*pool, "w", traits, 5);
+    jobs.releaseByWorker("w", "released_by_worker");
+    s.session.now += Seconds(2);
+    jobs.release(plain, holder(take())).value();
+    const Job held = take();
+    jobs.renew(plain, held.lease_token, {}).value();
+    jobs.progress(plain, held.lease_token, 0.5, "half").value();
+    s.workers().heartbeat(WorkerId("w"), {}).value();
+    jobs.cancel(plain, "").value();
+    jobs.fail(plain, holder(held), {}).value();
+    jobs.retry(plain).value();
+    jobs.complete(plain, holder(take()), "1", "[]").value();
+    jobs.cancel(delayed, "").value();
+    jobs.retry(delayed).value();
+    jobs.attempts(plain);
+    jobs.retryPoisoned(p, 10);
+    jobs.nextDue(p);
+    s.pools().stats(p);
+    jobs.promoteDue(10), jobs.expirePending(10), jobs.expireLeases(10);
+    s.workers().stale("", {}, true, 10), s.workers().stale("p", Seconds(1), false, 10);
+    s.idempotency().remember({"a", "b", "c", "d", "e"}, {});
+    s.idempotency().find({"a", "b", "c", "d", "e"}).value();
+    s.idempotency().removeExpired(10);
+    WorkerChange end;
+    end.status = "terminated";
+    s.workers().change(WorkerId("w"), end).value();
+    JobFilter filter;
+    filter.created_after = s.now() - Seconds(9);
+    jobs.list(p, {}, "", 10), jobs.list(p, filter, "99", 10);
+    EventFilter of_job;
+    of_job.job = plain.str();
+    s.events().list(0, {}, 10).value(), s.events().list(1, of_job, 10).value();
+    s.workers().list({}, "", 10);
+    s.pools().list("", 10);
+    jobs.purge(p, {JobStatus::kDone}, Seconds(0), 10);
+    jobs.removeFinished(s.now(), 10);
+    s.events().removeOld(s.now(), 10);
+    s.workers().removeEnded(s.now(), 10);
+    s.pools().removeEmptyLanes(10);
+  });
+  ASSERT_TRUE(done) << done.error().detail;
+}
+
+class SqliteQueryPlanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string file = folder_.file("muster.db");
+    StatementLog log;
+    {
+      StorageOptions options;
+      options.url = "sqlite:" + file;
+      auto storage = openStorage(options, clock_).value();
+      useEverything(*storage);
+    }
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+    for (const std::string& sql : log.texts()) {
+      const bool looks_for_rows = sql.find("WHERE") != std::string::npos;
+      const bool of_schema = sql.starts_with("CREATE") || sql.find("sqlite_") != std::string::npos;
+      if (looks_for_rows && !of_schema) plans_[sql] = plan(db, sql);
+    }
+    sqlite3_close(db);
+  }
+  static Plan plan(sqlite3* db, const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    const std::string explain = "EXPLAIN QUERY PLAN " + sql;
+    EXPECT_EQ(sqlite3_prepare_v2(db, explain.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
+    Plan lines;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      lines.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 3)));
+    }
+    sqlite3_finalize(statement);
+    return lines;
+  }
+  // The plan of the one statement whose text holds all the parts.
+  Plan planOf(const std::vector<std::string>& parts) {
+    std::vector<Plan> found;
+    for (const auto& [sql, lines] : plans_) {
+      if (std::all_of(parts.begin(), parts.end(), [&text = sql](const auto& part) {
+            return text.find(part) != std::string::npos;
+          })) {
+        found.push_back(lines);
+      }
+    }
+    EXPECT_EQ(found.size(), 1U) << parts.front();
+    return found.empty() ? Plan{} : found.front();
+  }
+
+  Folder folder_;
+  FakeClock clock_;
+  std::map<std::string, Plan> plans_;
+};
+
+std::string joined(const Plan& plan) {
+  std::string text;
+  for (const std::string& line : plan) text += line + "\n";
+  return text;
+}
+
+TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
+  struct Use {
+    std::vector<std::string> parts;
+    std::string index;
+  };
+  const Use uses[] = {
+      {{"SELECT", "ORDER BY j.priority DESC"}, "jobs_ready"},
+      {{"UPDATE jobs SET delayed = 0", "available_at <="}, "jobs_delayed"},
+      {{"SELECT j.seq", "ORDER BY j.expires_at"}, "jobs_expiring"},
+      {{"SELECT j.seq", "ORDER BY j.lease_expires_at"}, "jobs_leases"},
+      {{"SELECT j.seq", "ORDER BY j.finished_at"}, "jobs_finished"},
+      {{"SELECT j.seq", "j.claimed_by = "}, "jobs_holders"},
+      {{"min(available_at)"}, "jobs_delayed"},
+      {{"SELECT j.seq", "p.data", "j.unique_key ="}, "jobs_unique"},
+      {{"DELETE FROM workers", "ended_at <"}, "workers_ended"},
+      {{"last_heartbeat <"}, "workers_alive"},
+      {{"DELETE FROM idempotency"}, "idempotency_expiry"},
+  };
+  for (const Use& use : uses) {
+    const std::string plan = joined(planOf(use.parts));
+    EXPECT_NE(plan.find(use.index), std::string::npos) << use.parts.back() << "\n" << plan;
+    EXPECT_EQ(plan.find("TEMP B-TREE"), std::string::npos) << use.parts.back() << "\n" << plan;
+  }
+}
+
+TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
+  // Tables with a row for each pool, tenant or worker may be looked through.
+  const std::set<std::string> small = {"l", "lanes", "tenants", "pools", "workers", "w"};
+  ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
+  for (const auto& [sql, lines] : plans_) {
+    for (const std::string& line : lines) {
+      if (line.starts_with("SCAN ")) {
+        const std::string table = line.substr(5, line.find(' ', 5) - 5);
+        EXPECT_TRUE(small.contains(table)) << line << "\n  " << sql;
+      }
+      const bool of_workers = sql.find("FROM workers") != std::string::npos;
+      EXPECT_TRUE(of_workers || line.find("TEMP B-TREE") == std::string::npos)
+          << line << "\n  " << sql;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::test
