@@ -1,0 +1,107 @@
+// Measures the service and prints a table of ratios to yardsticks that are measured in the same
+// run, in turn with it: figures in absolute numbers say more about the machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "bench/rows.h"
+
+namespace {
+
+using namespace muster::bench;
+
+constexpr const char* kUsage =
+    "usage: muster_bench --muster PROGRAM --echo PROGRAM [--folder FOLDER] [--quick] [ROW…]\n"
+    "rows: push claim batch bulk depth behind memory start latency; all when none is named\n";
+
+struct Arguments {
+  Options options;
+  std::set<std::string> rows;
+};
+
+Arguments readArguments(int argc, char** argv) {
+  const std::set<std::string> known{"push",   "claim",  "batch", "bulk",   "depth",
+                                    "behind", "memory", "start", "latency"};
+  Arguments arguments;
+  arguments.options.folder = std::filesystem::temp_directory_path();
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (word == "--quick") {
+      arguments.options.quick = true;
+    } else if (word == "--muster" && has_value) {
+      arguments.options.muster = std::filesystem::absolute(argv[++i]);
+    } else if (word == "--echo" && has_value) {
+      arguments.options.echo_server = std::filesystem::absolute(argv[++i]);
+    } else if (word == "--folder" && has_value) {
+      arguments.options.folder = std::filesystem::absolute(argv[++i]);
+    } else if (known.contains(word)) {
+      arguments.rows.insert(word);
+    } else {
+      throw std::invalid_argument(fmt::format("'{}' is not known\n{}", word, kUsage));
+    }
+  }
+  if (arguments.options.muster.empty() || arguments.options.echo_server.empty()) {
+    throw std::invalid_argument(kUsage);
+  }
+  if (arguments.rows.empty()) arguments.rows = known;
+  return arguments;
+}
+
+// A folder of its own that is gone afterwards.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const std::string& parent) : path_(parent + "/muster-bench-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error("cannot make a folder in " + parent);
+    }
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
+  Report report;
+  if (rows.contains("push")) measurePush(shop, report);
+  if (rows.contains("claim")) measureClaim(shop, report);
+  if (rows.contains("batch")) measureBatch(shop, report);
+  if (rows.contains("bulk")) measureBulk(shop, report);
+  if (rows.contains("behind")) measureBehind(shop, report);
+  if (rows.contains("latency")) measureLatency(shop, report);
+  const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
+                            rows.contains("start")};
+  if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);
+  fmt::print("{}\n", report.below() == 0 ? "every bar is met"
+                                         : fmt::format("{} below their bar", report.below()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Arguments arguments = readArguments(argc, argv);
+    const WorkFolder folder(arguments.options.folder);
+    arguments.options.folder = folder.path();
+    measureAll(Workshop(arguments.options), arguments.rows);
+    return 0;
+  } catch (const std::invalid_argument& wrong) {
+    fmt::print(stderr, "{}", wrong.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench: {}\n", error.what());
+    return 1;
+  }
+}
