@@ -147,6 +147,7 @@ void converse(Run& run, std::vector<std::unique_ptr<Line>>& lines, bool keep_lat
   }
   auto buffer = std::make_unique<std::array<char, kReadBytes>>();
   std::array<epoll_event, 128> events{};
+  std::vector<Line*> answered;
   LoadResult mine;
   run.ready.arrive_and_wait();
   const double cpu = threadCpuSeconds();
@@ -162,17 +163,22 @@ void converse(Run& run, std::vector<std::unique_ptr<Line>>& lines, bool keep_lat
     const int count = ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), 10'000);
     if (count == 0) throw std::runtime_error("no answer for ten seconds");
     now = SteadyClock::now();
+    answered.clear();
     for (int i = 0; i < count; ++i) {
       Line& line = *static_cast<Line*>(events[static_cast<std::size_t>(i)].data.ptr);
       const auto heard = line.listen(*buffer);
       if (!heard) continue;
+      answered.push_back(&line);
       ++mine.requests;
       if (!*heard) ++mine.failures;
       if (keep_latencies) {
         mine.latencies_ms.push_back(secondsBetween(line.asked(), SteadyClock::now()) * 1000);
       }
+    }
+    // All that is there is read before the next is asked: fewer and fuller wake-ups on both sides.
+    for (Line* line : answered) {
       if (run.mayAsk(began, now)) {
-        line.ask();
+        line->ask();
       } else {
         --in_flight;
       }

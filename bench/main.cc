@@ -1,13 +1,18 @@
 // Measures the service and prints a table of ratios to yardsticks that are measured in the same
 // run, in turn with it: figures in absolute numbers say more about the machine.
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "bench/rows.h"
 
@@ -73,7 +78,46 @@ class WorkFolder {
   std::string path_;
 };
 
+// What other programs took of the machine while we measured: the doubt in the figures.
+class Disturbance {
+ public:
+  Disturbance() : busy_(busySeconds()), own_(ownSeconds()), began_(Clock::now()) {}
+  // Of all cores, 0 to 1. Asked when our servers have ended.
+  double share() const {
+    const double passed = std::chrono::duration<double>(Clock::now() - began_).count();
+    const double others = (busySeconds() - busy_) - (ownSeconds() - own_);
+    return std::max(0.0, others / passed / std::max(1U, std::thread::hardware_concurrency()));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static double busySeconds() {
+    std::ifstream file("/proc/stat");
+    std::string cpu;
+    double user = 0, nice = 0, system = 0, idle = 0, io_wait = 0, irq = 0, soft_irq = 0;
+    file >> cpu >> user >> nice >> system >> idle >> io_wait >> irq >> soft_irq;
+    return (user + nice + system + irq + soft_irq) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+  static double ownSeconds() {
+    double seconds = 0;
+    for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+      rusage used{};
+      ::getrusage(who, &used);
+      for (const timeval& time : {used.ru_utime, used.ru_stime}) {
+        seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+      }
+    }
+    return seconds;
+  }
+
+  const double busy_;
+  const double own_;
+  const Clock::time_point began_;
+};
+
 void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
+  const Disturbance disturbance;
   Report report;
   if (rows.contains("push")) measurePush(shop, report);
   if (rows.contains("claim")) measureClaim(shop, report);
@@ -84,8 +128,10 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};
   if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);
-  fmt::print("{}\n", report.below() == 0 ? "every bar is met"
-                                         : fmt::format("{} below their bar", report.below()));
+  fmt::print(
+      "{}; other programs took {:.0f} % of the machine\n",
+      report.below() == 0 ? "every bar is met" : fmt::format("{} below their bar", report.below()),
+      disturbance.share() * 100);
 }
 
 }  // namespace

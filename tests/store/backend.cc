@@ -36,9 +36,12 @@ Folder::~Folder() {
 }
 
 const std::vector<Backend>& backends() {
+  const auto file = [] { return std::make_unique<SqliteFilePlace>(); };
+  const auto memory = [] { return std::make_unique<MemoryPlace>(); };
   static const std::vector<Backend> all = {
-      {"sqlite_file", [] { return std::make_unique<SqliteFilePlace>(); }, true, true},
-      {"memory", [] { return std::make_unique<MemoryPlace>(); }, false, false},
+      {"sqlite_full", file, Durability::kFull, true, true},
+      {"sqlite_normal", file, Durability::kNormal, true, true},
+      {"memory", memory, Durability::kFull, false, false},
   };
   return all;
 }

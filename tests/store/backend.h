@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "models/store/storage.h"
+
 namespace muster::test {
 
 // An empty folder that goes away with everything in it.
@@ -34,6 +36,7 @@ class Place {
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<Place>()> make;
+  Durability durability = Durability::kFull;
   bool keeps_data = false;        // what was stored is there after a reopen
   bool concurrent_reads = false;  // reads go on while a unit of work is being written
 };

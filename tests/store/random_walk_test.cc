@@ -262,7 +262,6 @@ class RandomWalkTest : public StoreTest {
 MUSTER_ON_EVERY_BACKEND(RandomWalkTest);
 
 TEST_P(RandomWalkTest, agreesWithTheModelAllTheWay) { walk(20'260'301); }
-TEST_P(RandomWalkTest, agreesWithTheModelOnAnotherWay) { walk(42); }
 
 }  // namespace
 }  // namespace muster::test

@@ -43,7 +43,6 @@ class SqliteDiskFullTest : public testing::Test {
     storage.reset();
     StorageOptions options;
     options.url = "sqlite:" + file;
-    options.durability = Durability::kNormal;
     storage = openStorage(options, clock).value();
   }
   Status push(std::size_t bytes, std::string& id) {

@@ -309,6 +309,7 @@ class CommitListenerTest : public StoreTest {
     place = GetParam().make();
     StorageOptions options;
     options.url = place->url();
+    options.durability = GetParam().durability;
     options.rules = rules;
     options.on_commit = [this](std::span<const Event> events) {
       const std::lock_guard lock(mutex);

@@ -16,7 +16,7 @@ void StoreTest::reopen() {
   storage.reset();
   StorageOptions options;
   options.url = place->url();
-  options.durability = Durability::kNormal;
+  options.durability = GetParam().durability;
   options.rules = rules;
   auto opened = openStorage(options, clock);
   if (!opened) throw std::runtime_error(opened.error());

@@ -236,6 +236,28 @@ TEST_P(WorkerTest, onlyAnEndedWorkerIsForgotten) {
   EXPECT_EQ(codeOf(remove("w")), ErrorCode::kNotFound);
 }
 
+TEST_P(WorkerTest, forgettingIsGuardedByTheVersion) {
+  registerWorker(newWorker("w"));
+  const auto version = change("w", status("terminated"))->version;
+  const auto remove = [this](std::int64_t if_version) {
+    return write([&](Store& s) { return s.workers().remove(WorkerId("w"), if_version); });
+  };
+  EXPECT_EQ(codeOf(remove(version - 1)), ErrorCode::kVersionMismatch);
+  EXPECT_TRUE(remove(version));
+}
+
+TEST_P(WorkerTest, aWorkerThatNamesNoRegionIsInTheServicesOwn) {
+  rules.region = "eu";
+  reopen();
+  EXPECT_EQ(registerWorker(newWorker("w")).region, "eu");
+  NewJob here{.data = "1"}, there{.data = "1"};
+  here.placement.region = "eu";
+  there.placement.region = "us";
+  push(there);
+  const Job job = push(here);
+  EXPECT_EQ(idsOf(claim(5, "unregistered")), idsOf({job}));
+}
+
 TEST_P(WorkerTest, anUnregisteredWorkerMayClaimUnlessTheRulesAreStrict) {
   const auto claimer = [this] {
     return read([](Store& s) { return s.workers().claimer(WorkerId("never-seen")); });

@@ -78,6 +78,17 @@ TEST(PoolSettings, staleAfterIsTwiceTheHeartbeatUnlessItIsSet) {
   EXPECT_EQ(s.staleAfter(), Seconds(100));
 }
 
+TEST(PoolSettings, inForceAreTheGivenOnesOverTheDefaults) {
+  PoolSettings given;
+  given.heartbeat_interval_seconds = 7;
+  const PoolSettings settings = inForce(PoolSettings::builtIn(), given);
+  EXPECT_EQ(settings.heartbeat_interval_seconds, 7);
+  EXPECT_EQ(settings.lease_seconds, 60);
+  EXPECT_EQ(settings.stale_threshold_seconds, 14) << "shown, although nobody set it";
+  given.stale_threshold_seconds = 99;
+  EXPECT_EQ(inForce(PoolSettings::builtIn(), given).stale_threshold_seconds, 99);
+}
+
 TEST(PoolSettings, contradictionNamesTheField) {
   struct Case {
     std::string_view what;
