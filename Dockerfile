@@ -29,7 +29,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
       ca-certificates libdrogon1t64 libjsoncpp26 libsqlite3-0 libyaml-cpp0.8 libssl3t64 libcurl4t64 \
       libfmt10 libjemalloc2 \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /var/lib/muster --shell /usr/sbin/nologin muster \
+    && useradd --no-log-init --uid 10001 --home-dir /var/lib/muster --shell /usr/sbin/nologin muster \
     && install -d -o muster -g muster -m 0750 /var/lib/muster \
     && install -d /etc/muster
 COPY --from=build /usr/local/bin/muster /usr/local/bin/muster

@@ -25,6 +25,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kThreads = 2;
+constexpr int kPatienceMs = 30'000;
 constexpr std::size_t kReadBytes = 256 * 1024;
 
 [[noreturn]] void raise(const char* what) {
@@ -160,8 +161,9 @@ void converse(Run& run, std::vector<std::unique_ptr<Line>>& lines, bool keep_lat
     ++in_flight;
   }
   while (in_flight > 0) {
-    const int count = ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), 10'000);
-    if (count == 0) throw std::runtime_error("no answer for ten seconds");
+    const int count =
+        ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), kPatienceMs);
+    if (count == 0) throw std::runtime_error("no answer for half a minute");
     now = SteadyClock::now();
     answered.clear();
     for (int i = 0; i < count; ++i) {

@@ -116,6 +116,8 @@ SqliteConnection::SqliteConnection(const std::string& path, SqliteAccess access)
   sqlite3_busy_timeout(db_, kBusyTimeoutMs);
 }
 
+std::int64_t SqliteConnection::changes() const { return sqlite3_total_changes64(db_); }
+
 bool SqliteConnection::isReadOnly() const { return sqlite3_db_readonly(db_, "main") == 1; }
 
 SqliteConnection::~SqliteConnection() {

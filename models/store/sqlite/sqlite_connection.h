@@ -21,6 +21,8 @@ class SqliteConnection : public SqlConnection {
 
   void script(const std::string& sql) override;
 
+  // How many rows were changed so far.
+  std::int64_t changes() const;
   // Opened for writing, but the file does not allow it.
   bool isReadOnly() const;
 

@@ -155,20 +155,25 @@ void SqliteStorage::writeLoop() {
   for (;;) {
     Finished finished{writes_.take(kMaxBatch), {}};
     if (finished.items.empty()) return;
+    const std::int64_t changes = connection_->changes();
     runBatch(finished.items);
     finished.events = std::exchange(committed_, {});
-    if (wal_ < 0) {
+    if (wal_ < 0 || !needsSync(connection_->changes() != changes)) {
       deliver(std::move(finished));
       continue;
-    }
-    {
-      const std::lock_guard lock(writes_.mutex);
-      syncing_ = true;
     }
     const std::lock_guard lock(unsynced_.mutex);
     unsynced_.items.push_back(std::move(finished));
     unsynced_.filled.notify_one();
   }
+}
+
+// A batch that changed nothing (claims that found no work, say) has nothing to flush, unless it saw
+// changes that are not flushed yet.
+bool SqliteStorage::needsSync(bool changed) {
+  const std::lock_guard lock(writes_.mutex);
+  syncing_ = syncing_ || changed;
+  return syncing_;
 }
 
 // While the disk is busy a commit would only wait behind it: what arrives meanwhile joins the

@@ -65,6 +65,7 @@ class SqliteStorage : public Storage {
   void syncLoop();
   void readLoop();
   void runBatch(std::vector<Item>& batch);
+  bool needsSync(bool changed);
   bool gatherMore(std::vector<Item>& batch);
   void runTransaction(const std::function<void()>& work);
   void deliver(Finished finished);
