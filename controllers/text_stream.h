@@ -58,8 +58,8 @@ class ChunkedStream : public TextStream {
   FrameworkStreamPtr out_;
 };
 
-// A response whose body `start` writes; null where the framework has no such response (before
-// Drogon 1.9.4). A template, so that what is missing there is not looked for.
+// A response whose body `start` writes; null where the framework has no such response
+// (Drogon 1.9.0). A template, so that what is missing there is not looked for.
 template <class Response = drogon::HttpResponse>
 drogon::HttpResponsePtr newStreamedResponse(std::function<void(TextStreamPtr)> start) {
   const auto begin = [start = std::move(start)](auto out) {
