@@ -9,7 +9,7 @@ namespace {
 
 void print(const std::string& what, const std::string& measured, const std::string& baseline,
            const std::string& ratio, const std::string& bar, const std::string& verdict) {
-  fmt::print("{:<50} {:<25} {:<31} {:>5} {:>9}  {}\n", what, measured, baseline, ratio, bar,
+  fmt::print("{:<50} {:<25} {:<36} {:>5} {:>9}  {}\n", what, measured, baseline, ratio, bar,
              verdict);
   std::fflush(stdout);
 }

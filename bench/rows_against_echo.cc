@@ -1,4 +1,4 @@
-// One request per job, held against a handler that only echoes.
+// One request per job, held against handlers that only echo.
 #include <fmt/format.h>
 
 #include "bench/conversations.h"
@@ -12,12 +12,26 @@ constexpr double kWarmUpSeconds = 0.3;
 MakeConversation echoing() { return repeat(postRequest("/echo", jobBody()), 200); }
 MakeConversation pushing() { return repeat(postRequest("/v1/pools/bench/jobs", jobBody()), 201); }
 
-void addAgainstEcho(Report& report, const std::string& what, const Series& measured,
-                    const Series& echo, double bar) {
-  report.addShare(what, rateText(measured.median(), measured.medianCpuUs()),
-                  "echo " + rateText(echo.median(), echo.medianCpuUs()), measured.ratioTo(echo),
-                  bar);
-}
+// The two yardsticks: a handler that takes and gives JSON through Drogon, and one that sends the
+// bytes back unread. The bar is a share of the first; the second shows what HTTP alone costs.
+struct Echoes {
+  std::unique_ptr<ServerProcess> json_server, bare_server;
+  Series json, bare;
+
+  explicit Echoes(const Workshop& shop) : json_server(shop.echo(true)), bare_server(shop.echo()) {}
+
+  void sample(const Workshop& shop, int connections, double seconds) {
+    shop.sample(json, *json_server, connections, echoing(), {.seconds = seconds});
+    shop.sample(bare, *bare_server, connections, echoing(), {.seconds = seconds});
+  }
+  void report(Report& report, const std::string& what, const Series& measured, double bar) const {
+    const auto figure = rateText(measured.median(), measured.medianCpuUs());
+    report.addShare(what, figure, "JSON echo " + rateText(json.median(), json.medianCpuUs()),
+                    measured.ratioTo(json), bar);
+    report.add({"", "", "bare echo " + rateText(bare.median(), bare.medianCpuUs()),
+                fmt::format("{:.2f}", measured.ratioTo(bare))});
+  }
+};
 
 // Claims and completes for a while, on a pool that was filled with more than enough jobs.
 class ClaimRun {
@@ -51,41 +65,38 @@ std::string latencyText(const std::vector<double>& ms) {
 
 void measurePush(const Workshop& shop, Report& report) {
   constexpr int kConnections = 128;
-  const auto echo_server = shop.echo();
-  const auto parsing_server = shop.echo(true);
+  Echoes echoes(shop);
   const auto normal_server = shop.service("push-normal.db", Durability::kNormal);
   const auto full_server = shop.service("push-full.db", Durability::kFull);
-  Series echo, parsing, normal, full, unused;
-  const auto round = [&](Series& e, Series& p, Series& n, Series& f, double seconds) {
-    shop.sample(e, *echo_server, kConnections, echoing(), {.seconds = seconds});
-    shop.sample(n, *normal_server, kConnections, pushing(), {.seconds = seconds});
-    shop.sample(f, *full_server, kConnections, pushing(), {.seconds = seconds});
-    shop.sample(p, *parsing_server, kConnections, echoing(), {.seconds = seconds});
+  Series normal, full;
+  const auto round = [&](double seconds) {
+    shop.sample(normal, *normal_server, kConnections, pushing(), {.seconds = seconds});
+    echoes.sample(shop, kConnections, seconds);
+    shop.sample(full, *full_server, kConnections, pushing(), {.seconds = seconds});
   };
-  round(unused, unused, unused, unused, kWarmUpSeconds);
-  for (int i = 0; i < shop.rounds(); ++i) round(echo, parsing, normal, full, shop.seconds());
-  addAgainstEcho(report, "push, 128 connections, normal", normal, echo, 0.60);
-  addAgainstEcho(report, "push, 128 connections, full", full, echo, 0.45);
-  report.add({"  echo through Drogon's own JSON", rateText(parsing.median(), parsing.medianCpuUs()),
-              "echo " + rateText(echo.median(), echo.medianCpuUs()),
-              fmt::format("{:.2f}", parsing.ratioTo(echo))});
+  round(kWarmUpSeconds);
+  normal = full = echoes.json = echoes.bare = {};
+  for (int i = 0; i < shop.rounds(); ++i) round(shop.seconds());
+  echoes.report(report, "push, 128 connections, normal", normal, 0.60);
+  echoes.report(report, "push, 128 connections, full", full, 0.45);
 }
 
 void measureClaim(const Workshop& shop, Report& report) {
   constexpr int kConnections = 64;
-  const auto echo_server = shop.echo();
+  Echoes echoes(shop);
   ClaimRun normal_run(shop, "claim-normal.db", Durability::kNormal);
   ClaimRun full_run(shop, "claim-full.db", Durability::kFull);
-  Series echo, normal, full, unused;
-  const auto round = [&](Series& e, Series& n, Series& f, double seconds) {
-    shop.sample(e, *echo_server, kConnections, echoing(), {.seconds = seconds});
-    normal_run.sample(n, kConnections, seconds);
-    full_run.sample(f, kConnections, seconds);
+  Series normal, full;
+  const auto round = [&](double seconds) {
+    normal_run.sample(normal, kConnections, seconds);
+    echoes.sample(shop, kConnections, seconds);
+    full_run.sample(full, kConnections, seconds);
   };
-  round(unused, unused, unused, kWarmUpSeconds);
-  for (int i = 0; i < shop.rounds(); ++i) round(echo, normal, full, shop.seconds());
-  addAgainstEcho(report, "claim + complete, 64 connections, normal", normal, echo, 0.50);
-  addAgainstEcho(report, "claim + complete, 64 connections, full", full, echo, 0.35);
+  round(kWarmUpSeconds);
+  normal = full = echoes.json = echoes.bare = {};
+  for (int i = 0; i < shop.rounds(); ++i) round(shop.seconds());
+  echoes.report(report, "claim + complete, 64 connections, normal", normal, 0.50);
+  echoes.report(report, "claim + complete, 64 connections, full", full, 0.35);
 }
 
 void measureLatency(const Workshop& shop, Report& report) {
