@@ -5,6 +5,8 @@
 #include <trantor/net/EventLoop.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 
 #include "models/json/problem_json.h"
 
@@ -76,9 +78,14 @@ Result<RequestKey> keyOf(const Request& request) {
 }  // namespace
 
 Executor& currentLoop() {
-  // One per event loop, and loops live as long as the process.
-  thread_local LoopExecutor* const executor =
-      new LoopExecutor(trantor::EventLoop::getEventLoopOfCurrentThread());
+  // One per event loop. They outlive the loops: continuations of the store may still hold them
+  // when a loop has ended.
+  static std::mutex mutex;
+  static std::deque<LoopExecutor> all;
+  thread_local LoopExecutor* const executor = [] {
+    const std::lock_guard lock(mutex);
+    return &all.emplace_back(trantor::EventLoop::getEventLoopOfCurrentThread());
+  }();
   return *executor;
 }
 
@@ -215,10 +222,12 @@ void Gateway::write(const RequestPtr& request, Work work, Respond respond) {
         } else if (*before) {
           *outcome = Reply{(*before)->status, (*before)->body};
           (*outcome)->with("Idempotency-Replayed", "true");
+          if (!(*before)->etag.empty()) (*outcome)->with("ETag", (*before)->etag);
         } else {
           *outcome = work(store);
           if (*outcome && (*outcome)->final) {
-            store.idempotency().remember(key, {(*outcome)->status, (*outcome)->body});
+            store.idempotency().remember(
+                key, {(*outcome)->status, (*outcome)->body, (*outcome)->header("ETag")});
           }
         }
       },

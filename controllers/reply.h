@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct Reply {
   Reply& with(std::string name, std::string value) {
     headers.emplace_back(std::move(name), std::move(value));
     return *this;
+  }
+  // "" when there is none.
+  std::string header(std::string_view name) const {
+    for (const auto& [key, value] : headers) {
+      if (key == name) return value;
+    }
+    return {};
   }
 };
 

@@ -71,6 +71,8 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_ready ON jobs (lane_id, priority DESC) WHERE status = 'pending' AND delayed = 0;
 CREATE INDEX jobs_delayed ON jobs (available_at) WHERE status = 'pending' AND delayed = 1;
+CREATE INDEX jobs_delayed_of_pool ON jobs (pool_id, available_at)
+  WHERE status = 'pending' AND delayed = 1;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE status = 'pending' AND expires_at IS NOT NULL;
 CREATE INDEX jobs_leases ON jobs (lease_expires_at) WHERE status = 'claimed';
 CREATE INDEX jobs_holders ON jobs (claimed_by) WHERE status = 'claimed';
@@ -160,6 +162,7 @@ CREATE TABLE idempotency (
   body_hash  TEXT NOT NULL,
   status     INTEGER NOT NULL,
   body       TEXT NOT NULL,
+  etag       TEXT NOT NULL,      -- '' = none
   expires_at INTEGER NOT NULL,
   PRIMARY KEY (principal, method, path, key)
 );

@@ -21,7 +21,7 @@ class Executor {
 };
 
 // Runs units of work. A unit is a function over the Store inside a transaction; `done` is called
-// exactly once, after the unit's changes are durable or with the reason why they are not.
+// exactly once, after what the unit changed or saw is durable or with the reason why it is not.
 //
 // A unit may be run again after a rollback that was not its own fault, so it must set, not add to,
 // what it hands to its continuation. An exception out of a unit undoes that unit alone.
@@ -61,6 +61,8 @@ struct StorageOptions {
   StoreRules rules;
   // Called after each commit that had events, on the storage's thread; must not block.
   Storage::CommitListener on_commit;
+  // Makes what was written to the file durable: 0, or -1 with errno. Tests put theirs here.
+  std::function<int(int file)> flush;
 };
 
 // The path behind sqlite:PATH, or ":memory:".

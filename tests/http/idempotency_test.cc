@@ -19,6 +19,7 @@ TEST_F(Idempotency, the_same_key_and_body_push_one_job) {
   EXPECT_EQ(second.status, 201) << second;
   EXPECT_EQ(second.header("idempotency-replayed"), "true");
   EXPECT_EQ(second.body, first.body);
+  EXPECT_EQ(second.header("etag"), first.header("etag"));
   EXPECT_EQ(pool_.stats()["queue_depth"], 1);
 }
 

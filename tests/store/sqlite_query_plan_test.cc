@@ -178,12 +178,12 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
   };
   const Use uses[] = {
       {{"SELECT", "ORDER BY j.priority DESC"}, "jobs_ready"},
-      {{"UPDATE jobs SET delayed = 0", "available_at <="}, "jobs_delayed"},
+      {{"UPDATE jobs SET delayed = 0", "available_at <="}, "jobs_delayed "},
       {{"SELECT j.seq", "ORDER BY j.expires_at"}, "jobs_expiring"},
       {{"SELECT j.seq", "ORDER BY j.lease_expires_at"}, "jobs_leases"},
       {{"SELECT j.seq", "ORDER BY j.finished_at"}, "jobs_finished"},
       {{"SELECT j.seq", "j.claimed_by = "}, "jobs_holders"},
-      {{"min(available_at)"}, "jobs_delayed"},
+      {{"min(available_at)"}, "jobs_delayed_of_pool"},
       {{"SELECT j.seq", "p.data", "j.unique_key ="}, "jobs_unique"},
       {{"DELETE FROM workers", "ended_at <"}, "workers_ended"},
       {{"last_heartbeat <"}, "workers_alive"},

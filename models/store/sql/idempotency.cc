@@ -6,13 +6,14 @@ namespace {
 constexpr auto kKeep = std::chrono::hours(24);
 
 constexpr Sql kFind{
-    "SELECT body_hash, status, body FROM idempotency WHERE principal = $1 AND method = $2 "
+    "SELECT body_hash, status, body, etag FROM idempotency WHERE principal = $1 AND method = $2 "
     "AND path = $3 AND key = $4 AND expires_at > $5"};
 constexpr Sql kRemember{
-    "INSERT INTO idempotency (principal, method, path, key, body_hash, status, body, expires_at) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (principal, method, path, key) "
-    "DO UPDATE SET body_hash = excluded.body_hash, status = excluded.status, "
-    "body = excluded.body, expires_at = excluded.expires_at"};
+    "INSERT INTO idempotency (principal, method, path, key, body_hash, status, body, etag, "
+    "expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+    "ON CONFLICT (principal, method, path, key) DO UPDATE SET body_hash = excluded.body_hash, "
+    "status = excluded.status, body = excluded.body, etag = excluded.etag, expires_at = "
+    "excluded.expires_at"};
 constexpr Sql kRemoveExpired{
     "DELETE FROM idempotency WHERE (principal, method, path, key) IN "
     "(SELECT principal, method, path, key FROM idempotency WHERE expires_at <= $1 "
@@ -27,12 +28,13 @@ Result<std::optional<StoredAnswer>> Idempotency::find(const RequestKey& key) {
     return fail(ErrorCode::kIdempotencyMismatch,
                 "this Idempotency-Key was sent before with another body; use a new key");
   }
-  return std::optional(StoredAnswer{static_cast<int>(rows->integer(1)), rows->string(2)});
+  return std::optional(
+      StoredAnswer{static_cast<int>(rows->integer(1)), rows->string(2), rows->string(3)});
 }
 
 void Idempotency::remember(const RequestKey& key, const StoredAnswer& answer) {
   s_.db.execute(kRemember, key.principal, key.method, key.path, key.key, key.body_hash,
-                answer.status, answer.body, s_.now + kKeep);
+                answer.status, answer.body, answer.etag, s_.now + kKeep);
 }
 
 std::int64_t Idempotency::removeExpired(int limit) {

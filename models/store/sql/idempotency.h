@@ -20,6 +20,7 @@ struct RequestKey {
 struct StoredAnswer {
   int status = 0;
   std::string body;
+  std::string etag = {};
 };
 
 // Answers that were given, for a day, so that a repeated request gets the same one.

@@ -141,9 +141,9 @@ void SqliteStorage::stop() {
   writes_.close();
   reads_.close();
   if (writer_.joinable()) writer_.join();
+  readers_.clear();  // joins
   unsynced_.close();
   if (syncer_.joinable()) syncer_.join();
-  readers_.clear();  // joins
 }
 
 Storage::Commits SqliteStorage::commits() {
@@ -153,7 +153,8 @@ Storage::Commits SqliteStorage::commits() {
 
 void SqliteStorage::writeLoop() {
   for (;;) {
-    Finished finished{writes_.take(kMaxBatch), {}};
+    Finished finished;
+    finished.items = writes_.take(kMaxBatch);
     if (finished.items.empty()) return;
     const std::int64_t changes = connection_->changes();
     runBatch(finished.items);
@@ -162,10 +163,15 @@ void SqliteStorage::writeLoop() {
       deliver(std::move(finished));
       continue;
     }
-    const std::lock_guard lock(unsynced_.mutex);
-    unsynced_.items.push_back(std::move(finished));
-    unsynced_.filled.notify_one();
+    finished.commit = begun_;
+    deliverFlushed(std::move(finished));
   }
+}
+
+void SqliteStorage::deliverFlushed(Finished finished) {
+  const std::lock_guard lock(unsynced_.mutex);
+  unsynced_.items.push_back(std::move(finished));
+  unsynced_.filled.notify_one();
 }
 
 // A batch that changed nothing (claims that found no work, say) has nothing to flush, unless it saw
@@ -188,14 +194,20 @@ bool SqliteStorage::gatherMore(std::vector<Item>& batch) {
 }
 
 void SqliteStorage::syncLoop() {
+  std::string why;
   for (;;) {
     auto batches = unsynced_.take(kMaxBatch);
     if (batches.empty()) return;
-    const bool durable = ::fdatasync(wal_) == 0;
-    const std::string why = durable ? "" : std::strerror(errno);
     // What the disk lost it will not give back at a second try: nothing more is promised.
-    if (!durable) broken_ = true;
-    {
+    if (!broken_ && (options_.flush ? options_.flush(wal_) : ::fdatasync(wal_)) != 0) {
+      why = std::strerror(errno);
+      broken_ = true;
+    }
+    const bool durable = !broken_;
+    std::optional<std::int64_t> commit;
+    for (const Finished& batch : batches) commit = std::max(commit, batch.commit);
+    if (commit) {
+      if (durable) flushed_ = *commit;
       const std::lock_guard lock(writes_.mutex);
       syncing_ = false;
       writes_.filled.notify_one();
@@ -239,16 +251,20 @@ void SqliteStorage::runBatch(std::vector<Item>& batch) {
 }
 
 void SqliteStorage::runTransaction(const std::function<void()>& work) {
+  const std::int64_t before = begun_;
   try {
     connection_->begin();
+    const std::int64_t changes = connection_->changes();
     store_.session.now = clock_.now();
     work();
     store_.session.flushCounts();
+    if (connection_->changes() != changes) ++begun_;
     connection_->commit();
     auto events = store_.session.takeEvents();
     std::move(events.begin(), events.end(), std::back_inserter(committed_));
   } catch (...) {
     connection_->rollback();
+    begun_ = before;
     store_.session.forget();
     throw;
   }
@@ -270,7 +286,8 @@ void SqliteStorage::readLoop() {
   connection.script("PRAGMA cache_size = -8192");
   Store store(connection, options_.rules);
   for (;;) {
-    Finished finished{reads_.take(1), {}};
+    Finished finished;
+    finished.items = reads_.take(1);
     if (finished.items.empty()) return;
     Item& item = finished.items.front();
     item.status = attempt([&] {
@@ -280,7 +297,11 @@ void SqliteStorage::readLoop() {
     });
     connection.rollback();
     if (!item.status) store.session.forget();
-    deliver(std::move(finished));
+    if (wal_ >= 0 && begun_ != flushed_) {
+      deliverFlushed(std::move(finished));
+    } else {
+      deliver(std::move(finished));
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -21,9 +22,10 @@ namespace muster {
 //
 // Full durability: SQLite commits without waiting for the disk, and a second thread flushes the
 // write-ahead log and only then lets the answers go. The next batch is worked on, and grows, while
-// the disk is busy with the last one. Readers have connections
-// of their own on a snapshot; a database in memory has one connection, so its reads queue with the
-// writes.
+// the disk is busy with the last one. Readers have connections of their own on a snapshot; what
+// they saw may not be flushed yet, and then their answers wait for the flush too, so that nobody
+// is told of something a power cut could still undo. A database in memory has one connection, so
+// its reads queue with the writes.
 class SqliteStorage : public Storage {
  public:
   SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> writer, StorageOptions options,
@@ -42,10 +44,11 @@ class SqliteStorage : public Storage {
     Executor* on;
     Status status = {};
   };
-  // A batch that is committed, with the events of its commits.
+  // A batch that is committed, with the events of its commits; or a read, which has no commit.
   struct Finished {
     std::vector<Item> items;
     std::vector<Event> events;
+    std::optional<std::int64_t> commit = {};
   };
   // What waits for a kind of thread.
   template <class T>
@@ -63,6 +66,7 @@ class SqliteStorage : public Storage {
   void enqueue(Queue<Item>& queue, Item item);
   void writeLoop();
   void syncLoop();
+  void deliverFlushed(Finished finished);
   void readLoop();
   void runBatch(std::vector<Item>& batch);
   bool needsSync(bool changed);
@@ -80,9 +84,11 @@ class SqliteStorage : public Storage {
   Queue<Item> writes_;
   Queue<Item> reads_;
   Queue<Finished> unsynced_;
-  const int wal_ = -1;                // the log to flush; -1: commits need no flush
-  bool syncing_ = false;              // guarded by writes_.mutex
-  std::atomic<bool> broken_ = false;  // the disk did not keep what it was given
+  const int wal_ = -1;                     // the log to flush; -1: commits need no flush
+  bool syncing_ = false;                   // guarded by writes_.mutex
+  std::atomic<std::int64_t> begun_ = 0;    // commits that readers may see
+  std::atomic<std::int64_t> flushed_ = 0;  // commits that are on the disk
+  std::atomic<bool> broken_ = false;       // the disk did not keep what it was given
   std::mutex commits_mutex_;
   Commits commits_;  // guarded by commits_mutex_
   std::jthread writer_;
