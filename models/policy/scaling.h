@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+// What is true of a pool at one moment.
+struct ScaleState {
+  bool known = true;          // false: it could not be read, so nothing is launched
+  std::int64_t runnable = 0;  // R: jobs some worker could claim now
+  std::int64_t pending = 0;
+  std::int64_t claimed = 0;
+  std::int64_t free_slots = 0;   // F: on active workers with a fresh heartbeat
+  std::int64_t starting = 0;     // L: within their deadline
+  std::int64_t busy = 0;         // B
+  std::int64_t idle = 0;         // I
+  std::int64_t terminating = 0;  // T
+  std::int64_t maybe_alive = 0;  // Z: silent, but not proven dead
+
+  // Workers that serve or will serve.
+  std::int64_t current() const { return busy + idle + starting; }
+};
+
+// What may hold launches back; absent: nothing does.
+struct ScaleLimits {
+  std::optional<std::int64_t> host_slots;
+  std::optional<std::int64_t> launch_tokens;
+  std::optional<std::int64_t> breaker;
+};
+
+struct ScaleConfig {
+  bool paused = false;
+  bool has_template = true;
+  bool loop = false;  // workers take job after job; else each takes one
+  std::int64_t min_workers = 0;
+  std::int64_t max_workers = 10;
+  std::int64_t warm_idle = 0;
+  std::int64_t slots = 1;                      // k: jobs a worker runs at a time
+  std::int64_t jobs_per_worker = 1;            // q: jobs one new worker should take
+  std::optional<std::int64_t> target_workers;  // set: the number of workers is given
+};
+
+namespace binding_limit {
+constexpr std::string_view kDemand = "demand";  // no limit bound
+constexpr std::string_view kNoDemand = "no_demand";
+constexpr std::string_view kMaxWorkers = "max_workers";
+constexpr std::string_view kHostSlots = "host_slots";
+constexpr std::string_view kLaunchRate = "launch_rate";
+constexpr std::string_view kBreaker = "breaker";
+constexpr std::string_view kPaused = "paused";
+constexpr std::string_view kNoTemplate = "no_template";
+constexpr std::string_view kUnknownState = "unknown_state";
+}  // namespace binding_limit
+
+struct ScaleDecision {
+  std::string direction = "hold";  // up, down or hold
+  std::int64_t current_workers = 0;
+  std::int64_t desired_workers = 0;
+  std::int64_t needed = 0;  // launches without limits
+  std::int64_t to_launch = 0;
+  std::int64_t to_drain = 0;  // workers to be asked to stop
+  std::string_view binding_limit = binding_limit::kNoDemand;
+  std::string reason;  // one sentence
+};
+
+// How many workers to launch for the work there is. A worker that is on its way counts for the
+// jobs it will take, a busy one does not, and nothing that may still be alive gives up its place.
+ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
+                          const ScaleConfig& config);
+
+}  // namespace muster
