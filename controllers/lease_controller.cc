@@ -32,11 +32,13 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
     auto job = store.jobs().claimOne(*pool, request.worker.str(), claimer->traits, request.job);
     if (!job) return tl::unexpected(std::move(job).error());
     claimed.jobs.push_back(*std::move(job));
+    if (claimer->launch_open) store.launches().tookAJob(request.worker);
     return claimed;
   }
   if (pool) {
     claimed.jobs = store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max);
   }
+  if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
   claimed.may_wait = claimed.jobs.empty();
   if (claimed.may_wait && request.wait > Millis(0)) {
     claimed.next_due = store.jobs().nextDue(pool_id);

@@ -21,14 +21,18 @@ constexpr std::string_view kJobCancelled = "job.cancelled";
 constexpr std::string_view kJobRetried = "job.retried";
 constexpr std::string_view kJobExpired = "job.expired";
 constexpr std::string_view kJobLateResultDropped = "job.late_result_dropped";
+constexpr std::string_view kWorkerStarting = "worker.starting";
 constexpr std::string_view kWorkerRegistered = "worker.registered";
 constexpr std::string_view kWorkerTerminating = "worker.terminating";
 constexpr std::string_view kWorkerTerminated = "worker.terminated";
 constexpr std::string_view kWorkerLost = "worker.lost";
+constexpr std::string_view kWorkerExited = "worker.exited";
 constexpr std::string_view kPoolCreated = "pool.created";
 constexpr std::string_view kPoolUpdated = "pool.updated";
 constexpr std::string_view kPoolPaused = "pool.paused";
 constexpr std::string_view kPoolResumed = "pool.resumed";
+constexpr std::string_view kPoolScaled = "pool.scaled";
+constexpr std::string_view kPoolLaunchSuspended = "pool.launch_suspended";
 constexpr std::string_view kPoolDeleted = "pool.deleted";
 }  // namespace event_type
 

@@ -29,6 +29,8 @@ const ErrorKind& describe(ErrorCode code) {
       "not_retryable", 409, "Only poisoned and cancelled jobs can be retried", false};
   static constexpr ErrorKind kJobActive{"job_active", 409, "A worker holds the job", false};
   static constexpr ErrorKind kWorkerActive{"worker_active", 409, "The worker has not ended", false};
+  static constexpr ErrorKind kWorkerIdTaken{"worker_id_taken", 409,
+                                            "The id belongs to a launched worker", false};
   static constexpr ErrorKind kPoolNotEmpty{"pool_not_empty", 409, "The pool still holds jobs",
                                            false};
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
@@ -83,6 +85,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kJobActive;
     case ErrorCode::kWorkerActive:
       return kWorkerActive;
+    case ErrorCode::kWorkerIdTaken:
+      return kWorkerIdTaken;
     case ErrorCode::kPoolNotEmpty:
       return kPoolNotEmpty;
     case ErrorCode::kGone:

@@ -29,6 +29,7 @@ enum class ErrorCode {
   kNotRetryable,
   kJobActive,
   kWorkerActive,
+  kWorkerIdTaken,
   kPoolNotEmpty,
   kGone,
   kEventsExpired,

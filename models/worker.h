@@ -33,7 +33,8 @@ struct NewWorker {
   std::string mode;
   std::string region;
   std::optional<Time> started_at;
-  std::string metadata;  // JSON object, empty: {}
+  std::string metadata;          // JSON object, empty: {}
+  std::string process_key = {};  // set where the service can see the process itself
 };
 
 struct Worker {
@@ -56,6 +57,32 @@ struct Worker {
   std::int64_t jobs_done = 0;
   std::int64_t jobs_failed = 0;
   std::int64_t version = 1;
+
+  // Of the launch it came from; empty for a worker that was started by hand.
+  std::string template_name;
+  std::string template_version;
+  std::optional<Time> launched_at;
+  std::optional<Time> start_deadline;
+  std::string launch_token_hash;
+  std::string launch_verdict;  // open, ok, failed, none
+  std::string process_key;     // with the pid, names a process for good
+  std::optional<Time> exited_at;
+  std::optional<int> exit_code;
+  std::optional<int> exit_signal;
+  std::optional<std::int64_t> max_rss_bytes;
+};
+
+// How a process ended, as far as it is known.
+struct ProcessEnd {
+  std::optional<int> exit_code = {};
+  std::optional<int> exit_signal = {};
+  std::optional<std::int64_t> max_rss_bytes = {};
+  std::string output = {};  // the end of it
+  bool truncated = false;   // there was more before it
+
+  // "exit code 3", "signal 9", "gone"
+  std::string text() const;
+  bool clean() const { return exit_code == 0; }
 };
 
 struct WorkerFilter {

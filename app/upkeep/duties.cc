@@ -11,19 +11,22 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
+  report.late_starters = store.launches().giveUpStarting(kAtOnce);
+  store.launches().judgeSurvivors(kAtOnce);
 
   const Time before = store.now() - retention;
   const std::int64_t jobs = store.jobs().removeFinished(before, kAtOnce);
   const std::int64_t workers = store.workers().removeEnded(before, kAtOnce);
   const std::int64_t events = store.events().removeOld(before, kEventsAtOnce);
+  const std::int64_t decisions = store.decisions().removeOld(before, kAtOnce);
   const std::int64_t answers = store.idempotency().removeExpired(kAtOnce);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
-  report.records_removed = jobs + workers + events + answers + lanes;
+  report.records_removed = jobs + workers + events + decisions + answers + lanes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
-                answers == kAtOnce;
+                answers == kAtOnce || decisions == kAtOnce;
   return report;
 }
 

@@ -119,6 +119,12 @@ void writeWorkerFields(JsonWriter& out, const Worker& worker) {
   if (!worker.current_task.empty()) out.field("current_task_id", worker.current_task);
   out.key("metadata").raw(worker.metadata).key("metrics").raw(worker.metrics);
   out.field("jobs_done", worker.jobs_done).field("jobs_failed", worker.jobs_failed);
+  if (worker.launched_at) {
+    out.field("template", worker.template_name).field("template_version", worker.template_version);
+    out.field("launched_at", worker.launched_at).field("exited_at", worker.exited_at);
+    out.field("exit_code", worker.exit_code).field("exit_signal", worker.exit_signal);
+    out.field("max_rss_bytes", worker.max_rss_bytes);
+  }
   out.field("version", worker.version);
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "models/store/sql/decisions.h"
 #include "models/store/sql/events.h"
 #include "models/store/sql/idempotency.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/launches.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/session.h"
 #include "models/store/sql/workers.h"
@@ -18,6 +20,8 @@ class Store {
   Pools pools() { return Pools(session); }
   Jobs jobs() { return Jobs(session); }
   Workers workers() { return Workers(session); }
+  Launches launches() { return Launches(session); }
+  Decisions decisions() { return Decisions(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
   // A secret of this store, made at random when it is first asked for.

@@ -246,12 +246,13 @@ Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
 }
 
 // The worker is gone or let go: the same rule as a failure, with another name.
-void Jobs::loseTry(Row& row, std::string_view reason, bool crashed) {
+void Jobs::loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report) {
   Job& job = row.job;
   const auto pool = Pools(s_).find(job.pool);
   const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
-  const RetryVerdict verdict = judgeFailure(job.attempts, job.max_retries, job.cancel_requested, {},
-                                            settings.retryPolicy(), s_.random.unit(), s_.now);
+  const RetryVerdict verdict =
+      judgeFailure(job.attempts, job.max_retries, job.cancel_requested, report,
+                   settings.retryPolicy(), s_.random.unit(), s_.now);
   Ending ending{verdict.status, verdict.attempts,           verdict.available_at,
                 reason,         event_type::kJobReassigned, reason,
                 crashed};
@@ -260,7 +261,7 @@ void Jobs::loseTry(Row& row, std::string_view reason, bool crashed) {
     ending.event = event_type::kJobCancelled;
     ending.reason = "cancelled";
   }
-  endTry(row, ending, {});
+  endTry(row, ending, report);
 }
 
 Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional<Millis> extend) {

@@ -119,9 +119,10 @@ std::vector<Lease> Jobs::renewByWorker(const std::string& worker) {
   return leases;
 }
 
-std::int64_t Jobs::releaseByWorker(const std::string& worker, std::string_view reason) {
+std::int64_t Jobs::releaseByWorker(const std::string& worker, std::string_view reason,
+                                   const FailureReport& report) {
   auto rows = readAll(s_.db.query(kHeldBy, worker));
-  for (Row& row : rows) loseTry(row, reason, reason == "worker_lost");
+  for (Row& row : rows) loseTry(row, reason, reason == "worker_lost", report);
   return static_cast<std::int64_t>(rows.size());
 }
 

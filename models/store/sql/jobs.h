@@ -83,8 +83,10 @@ class Jobs {
   // All leases of the worker that have not run out yet.
   std::vector<Lease> renewByWorker(const std::string& worker);
   std::vector<Lease> leasesOf(const std::string& worker);
-  // Gives back all its jobs; each keeps its counted try. `reason` is the outcome in the attempts.
-  std::int64_t releaseByWorker(const std::string& worker, std::string_view reason);
+  // Gives back all its jobs; each keeps its counted try, unless the report says otherwise. `reason`
+  // is the outcome in the attempts.
+  std::int64_t releaseByWorker(const std::string& worker, std::string_view reason,
+                               const FailureReport& report = {});
 
   // Duties of the tick, each for up to `limit` jobs; how many there were.
   std::int64_t promoteDue(int limit);
@@ -121,7 +123,7 @@ class Jobs {
     bool crashed = false;
   };
   void endTry(Row& row, const Ending& ending, const FailureReport& report);
-  void loseTry(Row& row, std::string_view reason, bool crashed);
+  void loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report = {});
   void leaveClaimed(const Row& row, JobStatus to);
   void cancelPending(Row& row, std::string_view event, const std::string& reason);
   void retryRow(Row& row);

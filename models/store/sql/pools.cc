@@ -4,6 +4,8 @@
 
 #include "models/json/job_json.h"
 #include "models/json/pool_json.h"
+#include "models/store/sql/decisions.h"
+#include "models/store/sql/launches.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -130,6 +132,10 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
                                 fault->first + " " + fault->second,
                                 {{fault->first, "contradiction", fault->second}}});
   }
+  if (given.template_name && !s_.rules.templates.contains(*given.template_name)) {
+    const std::string why = "no template '" + *given.template_name + "' is configured";
+    return tl::unexpected(Error{ErrorCode::kInvalid, why, {{"/template", "unknown", why}}});
+  }
   const std::string text = writePoolSettings(given);
   Event event;
   event.pool = id.str();
@@ -164,6 +170,8 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   s_.db.execute(kDeleteLanes, id);
   s_.db.execute(kDeleteTenants, id);
   s_.db.execute(kDelete, id);
+  Launches(s_).removeOf(id);
+  Decisions(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());
   Event event;

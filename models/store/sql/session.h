@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,9 @@ struct StoreRules {
   bool auto_create_pools = true;
   bool strict_workers = false;
   std::string region = "default";  // of workers that name none
+  std::string host;                // where this node launches workers
+  // The templates of the configuration with their versions; a pool can name no other.
+  std::map<std::string, std::string> templates;
 };
 
 // What the parts of a Store share while a unit of work runs: the connection, the time, the events

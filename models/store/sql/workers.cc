@@ -9,29 +9,35 @@
 namespace muster {
 namespace {
 
-#define MUSTER_SELECT_WORKER                                                                  \
-  "SELECT worker_id, pool_id, status, status_reason, mode, host, region, pid, capabilities, " \
-  "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "      \
-  "jobs_done, jobs_failed, version FROM workers "
+#define MUSTER_SELECT_WORKER                                                                   \
+  "SELECT worker_id, pool_id, status, status_reason, mode, host, region, pid, capabilities, "  \
+  "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "       \
+  "jobs_done, jobs_failed, version, template, template_version, launched_at, start_deadline, " \
+  "launch_token_hash, launch_verdict, process_key, exited_at, exit_code, exit_signal, "        \
+  "max_rss_bytes FROM workers "
 
 constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kPage{MUSTER_SELECT_WORKER "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
 constexpr Sql kPageOfPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $3 AND worker_id > $1 ORDER BY worker_id LIMIT $2"};
-constexpr Sql kSilentSince{MUSTER_SELECT_WORKER
-                           "WHERE ended_at IS NULL AND last_heartbeat < $1 "
-                           "AND ($2 = '' OR pool_id = $2) ORDER BY last_heartbeat"};
+constexpr Sql kSilentSince{
+    MUSTER_SELECT_WORKER
+    "WHERE ended_at IS NULL AND last_heartbeat < $1 AND status <> 'starting' "
+    "AND ($2 = '' OR pool_id = $2) ORDER BY last_heartbeat"};
 constexpr Sql kPut{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, pid, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, "
-    "jobs_failed, version) "
-    "VALUES ($1, $2, 'active', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '{}', 0, 0, 1) "
+    "jobs_failed, version, process_key) "
+    "VALUES ($1, $2, 'active', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '{}', 0, 0, 1, $13) "
     "ON CONFLICT (worker_id) DO UPDATE SET pool_id = excluded.pool_id, status = 'active', "
     "status_reason = NULL, mode = excluded.mode, host = excluded.host, region = excluded.region, "
     "pid = excluded.pid, capabilities = excluded.capabilities, "
     "executor_types = excluded.executor_types, slots = excluded.slots, "
     "started_at = excluded.started_at, last_heartbeat = excluded.last_heartbeat, ended_at = NULL, "
     "current_task = NULL, metadata = excluded.metadata, metrics = '{}', "
+    "process_key = excluded.process_key, template = NULL, template_version = NULL, "
+    "launched_at = NULL, start_deadline = NULL, launch_token_hash = NULL, launch_verdict = NULL, "
+    "exited_at = NULL, exit_code = NULL, exit_signal = NULL, max_rss_bytes = NULL, "
     "version = workers.version + 1"};
 constexpr Sql kBeat{
     "UPDATE workers SET last_heartbeat = $2, metadata = $3, metrics = $4 "
@@ -44,12 +50,17 @@ constexpr Sql kEnd{
     "version = version + 1 WHERE worker_id = $1 AND ended_at IS NULL"};
 constexpr Sql kDelete{"DELETE FROM workers WHERE worker_id = $1"};
 constexpr Sql kCountByStatus{
-    "SELECT status, count(*) FROM workers WHERE pool_id = $1 GROUP BY status"};
+    "SELECT status, count(*) FROM workers WHERE pool_id = $1 "
+    "AND status IN ('starting', 'active', 'terminating', 'lost') GROUP BY status"};
 constexpr Sql kCountBusy{
     "SELECT count(DISTINCT w.worker_id) FROM workers w JOIN jobs j ON j.claimed_by = w.worker_id "
     "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.status = 'active'"};
 constexpr Sql kLiveInPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $1 AND status = 'active' LIMIT 1000"};
+constexpr Sql kDeleteOutput{"DELETE FROM worker_outputs WHERE worker_id = $1"};
+constexpr Sql kRemoveOutputs{
+    "DELETE FROM worker_outputs WHERE worker_id IN (SELECT worker_id FROM workers "
+    "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
 constexpr Sql kRemoveEnded{
     "DELETE FROM workers WHERE worker_id IN (SELECT worker_id FROM workers "
     "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
@@ -99,6 +110,20 @@ Worker Workers::readRow(const SqlRows& row) {
   worker.jobs_done = row.integer(16);
   worker.jobs_failed = row.integer(17);
   worker.version = row.integer(18);
+  worker.template_name = row.string(19);
+  worker.template_version = row.string(20);
+  worker.launched_at = row.maybeTime(21);
+  worker.start_deadline = row.maybeTime(22);
+  worker.launch_token_hash = row.string(23);
+  worker.launch_verdict = row.string(24);
+  worker.process_key = row.string(25);
+  worker.exited_at = row.maybeTime(26);
+  const auto small = [&row](int column) {
+    return row.isNull(column) ? std::nullopt : std::optional(static_cast<int>(row.integer(column)));
+  };
+  worker.exit_code = small(27);
+  worker.exit_signal = small(28);
+  worker.max_rss_bytes = row.maybeInteger(29);
   return worker;
 }
 
@@ -120,7 +145,7 @@ Worker Workers::registerWorker(const NewWorker& given) {
                 orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
                 writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
                 given.started_at.value_or(s_.now), s_.now,
-                given.metadata.empty() ? "{}" : given.metadata);
+                given.metadata.empty() ? "{}" : given.metadata, orNull(given.process_key));
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
   return worker;
@@ -161,12 +186,13 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
   return *find(id);
 }
 
-// The worker's jobs go back to their pools, each keeping its counted try.
-std::int64_t Workers::end(const Worker& worker, std::string_view status, std::string_view reason) {
+std::int64_t Workers::end(const Worker& worker, std::string_view status, std::string_view reason,
+                          const FailureReport& report) {
   s_.db.execute(kEnd, worker.id, status, reason, s_.now);
   const bool lost = status == worker_status::kLost;
-  const std::int64_t released =
-      Jobs(s_).releaseByWorker(worker.id.str(), lost ? "worker_lost" : "worker_terminated");
+  const bool vanished = lost || !report.error.empty();
+  const std::int64_t released = Jobs(s_).releaseByWorker(
+      worker.id.str(), vanished ? "worker_lost" : "worker_terminated", report);
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
   return released;
 }
@@ -178,6 +204,7 @@ Status Workers::remove(const WorkerId& id, IfVersion if_version) {
   if (!worker_status::isEnded(worker->status)) {
     return fail(ErrorCode::kWorkerActive, "the worker is " + worker->status + "; end it first");
   }
+  s_.db.execute(kDeleteOutput, id);
   s_.db.execute(kDelete, id);
   return {};
 }
@@ -228,7 +255,7 @@ Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
                 "worker '" + id.str() + "' must register before it claims");
   }
   if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(*worker));
-  return Claimer{worker->status, traitsOf(*worker)};
+  return Claimer{worker->status, traitsOf(*worker), worker->launch_verdict == "open"};
 }
 
 Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, bool reap,
@@ -282,6 +309,7 @@ std::vector<WorkerTraits> Workers::traitsInPool(const PoolId& pool) {
 }
 
 std::int64_t Workers::removeEnded(Time before, int limit) {
+  s_.db.execute(kRemoveOutputs, before, limit);
   return s_.db.execute(kRemoveEnded, before, limit);
 }
 

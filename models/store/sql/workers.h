@@ -53,6 +53,7 @@ class Workers {
   struct Claimer {
     std::string status;
     WorkerTraits traits;
+    bool launch_open = false;  // its launch has not proved itself yet
   };
   Result<Claimer> claimer(const WorkerId& id);
 
@@ -66,9 +67,13 @@ class Workers {
 
   std::int64_t removeEnded(Time before, int limit);
 
+  // The worker's jobs go back to their pools, each keeping its counted try unless the report says
+  // otherwise; how many there were.
+  std::int64_t end(const Worker& worker, std::string_view status, std::string_view reason,
+                   const FailureReport& report = {});
+
  private:
   static Worker readRow(const SqlRows& row);
-  std::int64_t end(const Worker& worker, std::string_view status, std::string_view reason);
   static Error gone(const Worker& worker);
 
   Session& s_;

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/policy/launch_breaker.h"
+#include "models/policy/scaling.h"
+#include "models/pool.h"
+#include "models/result.h"
+#include "models/store/sql/session.h"
+#include "models/worker.h"
+
+namespace muster {
+
+// A process that is to be started.
+struct LaunchOrder {
+  WorkerId worker;
+  PoolId pool;
+  std::string template_name;
+  std::string token;  // good for one registration
+  bool loop = false;
+};
+
+// A process that is, or may be, still there.
+struct RunningProcess {
+  WorkerId worker;
+  std::string process_key;  // empty: it was ordered, and nobody knows whether it was started
+};
+
+struct WorkerOutput {
+  std::string text;
+  bool truncated = false;
+};
+
+// Workers as processes: ordered in the transaction that decided on them, started after it, judged
+// by how they begin, and ended when their process has.
+class Launches {
+ public:
+  explicit Launches(Session& session) : s_(session) {}
+
+  // What decideScale() goes by; what only the caller knows (launch tokens) is left open.
+  ScaleState state(const Pool& pool);
+  ScaleLimits limits(const Pool& pool, const ScaleState& state);
+  ScaleConfig config(const Pool& pool);
+
+  // A worker that is `starting` and may register until the deadline.
+  LaunchOrder order(const Pool& pool, Millis start_timeout);
+  void started(const WorkerId& worker, const std::string& process_key);
+  // No process came to be.
+  void notStarted(const WorkerId& worker, const std::string& why);
+  // The process has ended: whatever the worker still held goes back to its pool.
+  void exited(const WorkerId& worker, const ProcessEnd& end);
+
+  // Registers a worker. One that was launched must show its token in time: kWorkerIdTaken, kGone.
+  Result<Worker> admit(const NewWorker& worker, const std::string& launch_token);
+
+  // The launch did well: its worker took a job.
+  void tookAJob(const WorkerId& worker);
+  // The same for workers that have lived long enough; how many.
+  std::int64_t judgeSurvivors(int limit);
+  // Ends workers that did not register in time, and names them: their processes must be stopped.
+  std::vector<RunningProcess> giveUpStarting(int limit);
+  // Asks up to `count` workers to stop: idle ones first, then those with the youngest job.
+  std::int64_t drain(const PoolId& pool, std::int64_t count);
+
+  // Every launched worker of this host whose process has not been seen to end.
+  std::vector<RunningProcess> running();
+  std::optional<std::string> processOf(const WorkerId& worker);
+  // The live workers on this host that gave a pid, with the key of that process.
+  std::vector<RunningProcess> localWorkers(int limit);
+  void proveDead(const WorkerId& worker);
+
+  LaunchRecord record(const Pool& pool);
+  // Forgets failures, so that launching goes on.
+  void resume(const Pool& pool);
+  WorkerOutput output(const WorkerId& worker);
+  void removeOf(const PoolId& pool);
+
+ private:
+  struct Record {
+    LaunchRecord launches;
+    std::vector<std::string> crashed_jobs;
+  };
+  std::string versionOf(const Pool& pool) const;
+  Record load(const std::string& pool, const std::string& version);
+  void save(const std::string& pool, const std::string& version, const Record& record);
+  void succeeded(const Worker& worker);
+  void failed(const Worker& worker, const ProcessEnd& end, const std::string& why);
+  bool chargesTheTemplate(const Worker& worker);
+  void forgetCrashes(const Worker& worker);
+
+  Session& s_;
+};
+
+}  // namespace muster
