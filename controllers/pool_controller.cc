@@ -8,10 +8,10 @@ namespace {
 
 constexpr int kPiece = 2000;
 
-Outcome poolReply(Result<Pools::Saved> saved) {
+Outcome poolReply(Store& store, Result<Pools::Saved> saved) {
   if (!saved) return tl::unexpected(std::move(saved).error());
   JsonWriter out;
-  writePool(out, *saved->pool);
+  writePool(out, *saved->pool, store.launches().record(*saved->pool));
   Reply reply = Reply::json(saved->created ? 201 : 200, std::move(out));
   reply.with("ETag", etag(saved->pool->version));
   return reply;
@@ -73,7 +73,9 @@ Result<Work> PoolController::list(const Request& request) {
     const std::size_t shown = std::min(pools.size(), static_cast<std::size_t>(limit));
     JsonWriter out;
     out.beginObject().key("items").beginArray();
-    for (std::size_t i = 0; i < shown; ++i) writePool(out, *pools[i]);
+    for (std::size_t i = 0; i < shown; ++i) {
+      writePool(out, *pools[i], store.launches().record(*pools[i]));
+    }
     out.endArray();
     if (shown < pools.size()) out.field("next_cursor", pools[shown - 1]->id);
     out.endObject();
@@ -87,7 +89,7 @@ Result<Work> PoolController::get(const Request& request) {
   return [id = *std::move(id)](Store& store) -> Outcome {
     auto pool = store.pools().find(id);
     if (!pool) return tl::unexpected(noPool(id));
-    return poolReply(Pools::Saved{std::move(pool), false});
+    return poolReply(store, Pools::Saved{std::move(pool), false});
   };
 }
 
@@ -99,7 +101,7 @@ Result<Work> PoolController::put(const Request& request) {
   auto version = request.ifMatch();
   if (!version) return tl::unexpected(std::move(version).error());
   return [id = *std::move(id), settings = *std::move(settings), version = *version](Store& store) {
-    return poolReply(store.pools().put(id, settings, version));
+    return poolReply(store, store.pools().put(id, settings, version));
   };
 }
 
@@ -111,7 +113,7 @@ Result<Work> PoolController::patch(const Request& request) {
   auto version = request.ifMatch();
   if (!version) return tl::unexpected(std::move(version).error());
   return [id = *std::move(id), settings = *std::move(settings), version = *version](Store& store) {
-    return poolReply(store.pools().patch(id, settings, version));
+    return poolReply(store, store.pools().patch(id, settings, version));
   };
 }
 
@@ -122,7 +124,9 @@ Result<Work> PoolController::pause(const Request& request, bool paused) {
   return [id = *std::move(id), paused](Store& store) {
     PoolSettings change;
     change.paused = paused;
-    return poolReply(store.pools().patch(id, change));
+    auto saved = store.pools().patch(id, change);
+    if (saved && !paused) store.launches().resume(*saved->pool);
+    return poolReply(store, std::move(saved));
   };
 }
 

@@ -72,8 +72,9 @@ Result<Work> UpkeepController::reap(const Request& request, bool one_pool) {
 
 Result<Work> UpkeepController::tick(const Request& request) {
   if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
-  return [retention = retention_](Store& store) -> Outcome {
-    const DutyReport report = runDuties(store, retention);
+  return [this](Store& store) -> Outcome {
+    const DutyReport report = runDuties(store, retention_);
+    on_tick_();
     JsonWriter out;
     out.beginObject().field("leases_expired", report.leases_expired);
     out.field("jobs_promoted", report.jobs_promoted).field("jobs_expired", report.jobs_expired);

@@ -1,5 +1,6 @@
 #include "controllers/worker_controller.h"
 
+#include "app/launch/process_table.h"
 #include "models/json/json_reader.h"
 #include "models/json/worker_json.h"
 
@@ -54,17 +55,20 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
   std::vector<FieldError> faults;
   RegisterRequest given = readRegistration(body->root(), faults);
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  if (!given.launch_token.empty()) {
-    return fail(ErrorCode::kGone, "this launch token is not valid (any more): stop");
-  }
   if (!request.principal.worker.empty() && given.worker.id.empty()) {
     given.worker.id = WorkerId(request.principal.worker);
   }
   if (auto ok = request.principal.mayActAs(given.worker.id.str()); !ok) {
     return tl::unexpected(std::move(ok).error());
   }
-  return [this, worker = std::move(given.worker)](Store& store) -> Outcome {
-    const Worker registered = store.workers().registerWorker(worker);
+  // A process that can be seen here can be seen to be gone, too.
+  if (given.worker.pid && given.worker.host == host_) {
+    given.worker.process_key = processKey(static_cast<pid_t>(*given.worker.pid)).value_or("");
+  }
+  return [this, given = std::move(given)](Store& store) -> Outcome {
+    const auto admitted = store.launches().admit(given.worker, given.launch_token);
+    if (!admitted) return tl::unexpected(admitted.error());
+    const Worker& registered = *admitted;
     const auto pool =
         registered.pool.empty() ? nullptr : store.pools().find(PoolId(registered.pool));
     const PoolSettings& settings = pool ? pool->settings : store.rules().pool_defaults;
@@ -198,10 +202,17 @@ Result<Work> WorkerController::terminate(const Request& request) {
 Result<Work> WorkerController::output(const Request& request) {
   auto id = request.pathId<WorkerId>("worker_id");
   if (!id) return tl::unexpected(std::move(id).error());
-  return [id = *std::move(id)](Store& store) -> Outcome {
-    if (!store.workers().find(id)) return tl::unexpected(noWorker(id));
+  return [this, id = *std::move(id)](Store& store) -> Outcome {
+    const auto worker = store.workers().find(id);
+    if (!worker) return tl::unexpected(noWorker(id));
+    WorkerOutput output = store.launches().output(id);
+    if (worker->launched_at && !worker->exited_at) {
+      const ProcessEnd so_far = launcher_.peek(id.str());
+      output = {so_far.output, so_far.truncated};
+    }
     JsonWriter out;
-    out.beginObject().field("output", "").field("truncated", false).endObject();
+    out.beginObject().field("output", output.text).field("truncated", output.truncated);
+    out.endObject();
     return Reply::json(200, std::move(out));
   };
 }

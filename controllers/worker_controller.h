@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/launch/launcher.h"
 #include "controllers/access.h"
 #include "controllers/router.h"
 
@@ -7,7 +8,8 @@ namespace muster {
 
 class WorkerController {
  public:
-  explicit WorkerController(const Access& access) : access_(access) {}
+  WorkerController(const Access& access, Launcher& launcher, std::string host)
+      : access_(access), launcher_(launcher), host_(std::move(host)) {}
   void addRoutes(Router& router);
 
  private:
@@ -22,6 +24,8 @@ class WorkerController {
   Result<Work> output(const Request& request);
 
   const Access& access_;
+  Launcher& launcher_;
+  const std::string host_;
 };
 
 }  // namespace muster

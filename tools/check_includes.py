@@ -12,6 +12,7 @@ RANKS = [
     ("app/server/", ("app/", "controllers/", "models/", "triggers/"), ("fmt/", "tl/", "yaml-cpp/", "drogon/", "trantor/")),
     ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "curl/", "CLI/")),
     ("app/main.cc", ("app/",), ()),
+    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/process/", "boost/filesystem/")),
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
     ("controllers/", ("controllers/", "app/", "models/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]

@@ -278,6 +278,15 @@ std::vector<SettingRow> makeTable() {
           "least time between two steps in adaptive mode"),
       row("worker_mode", text<&S::worker_mode, isWorkerMode>("once or loop"),
           "once: a worker runs one job and exits; loop: it stays"),
+      row("worker_start_timeout_seconds", whole<&S::worker_start_timeout, 1, kDay>(),
+          "how long a launched worker may take to register"),
+      row("worker_shutdown_timeout_seconds", whole<&S::worker_shutdown_timeout, 0, kDay>(),
+          "how long a worker that is told to stop may finish its job"),
+      row("worker_max_jobs", whole<&S::worker_max_jobs, 0, kMany>(),
+          "jobs a launched loop worker runs before it exits; 0: no limit"),
+      row("worker_idle_timeout_seconds", whole<&S::worker_idle_timeout, 0, kDay>(),
+          "how long a launched loop worker waits for a job; 0: for ever"),
+      row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
   };
 }
 

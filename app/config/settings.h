@@ -89,6 +89,11 @@ struct Settings {
   Millis scale_decision_interval{1500};
 
   std::string worker_mode = "once";  // or loop
+  Seconds worker_start_timeout{30};
+  Seconds worker_shutdown_timeout{30};
+  int worker_max_jobs = 0;  // 0 = no limit
+  Seconds worker_idle_timeout{30};
+  int launch_rate = 20;  // workers a second
 
   std::map<std::string, WorkerTemplate> templates = {
       {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};

@@ -104,7 +104,7 @@ std::optional<std::string> listenObstacle(const ListenAddress& address) {
   return bound ? std::nullopt : std::optional(why);
 }
 
-void announce(const Settings& settings, const Log& log) {
+void announce(const Settings& settings, const Log& log, Service& service) {
   const auto& addresses = drogon::app().getListeners();
   const std::string host = settings.listen.host.find(':') == std::string::npos
                                ? settings.listen.host
@@ -112,6 +112,8 @@ void announce(const Settings& settings, const Log& log) {
   const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
+  const bool everywhere = settings.listen.host == "0.0.0.0" || settings.listen.host == "::";
+  service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", addresses.front().toPort()) : url);
   log.info("listening", {{"url", url}, {"store", settings.store}, {"version", MUSTER_VERSION}});
 }
 
@@ -168,7 +170,7 @@ int runServer(const Settings& settings) {
         service.gateway().handle(request, std::move(callback));
       })
       .registerBeginningAdvice([&] {
-        whenListening([&settings, &log] { announce(settings, log); });
+        whenListening([&settings, &log, &service] { announce(settings, log, service); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
   app.run();

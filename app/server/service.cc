@@ -1,9 +1,14 @@
 #include "app/server/service.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
+#include <filesystem>
 #include <map>
 
+#include "app/launch/process_table.h"
+#include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
 #include "models/embedded_file.h"
@@ -11,8 +16,33 @@
 namespace muster {
 namespace {
 
-StoreRules rulesOf(const Settings& settings) {
+constexpr int kCheckEachTicks = 5;
+constexpr Millis kKillAfter = Seconds(5);  // from TERM to KILL
+
+std::string hostName() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+// Running workers write beside the database, so that a restart finds it.
+std::string outputFolder(const Settings& settings) {
+  const auto path = sqlitePath(settings.store);
+  if (!path || *path == ":memory:") {
+    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+  }
+  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
+}
+
+std::string ownProgram() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
+}
+
+StoreRules rulesOf(const Settings& settings, const std::string& host) {
   StoreRules rules;
+  rules.host = host;
+  for (const auto& [name, made] : settings.templates) rules.templates[name] = templateVersion(made);
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
   rules.strict_workers = settings.strict_workers;
@@ -40,10 +70,15 @@ bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
 
+bool endsAWorker(const Event& event) {
+  return event.type == event_type::kWorkerExited || event.type == event_type::kWorkerTerminated ||
+         event.type == event_type::kWorkerLost;
+}
+
 }  // namespace
 
 Service::Service(const Settings& settings, const Log& log, const Clock& clock)
-    : settings_(settings), log_(log), clock_(clock) {}
+    : settings_(settings), log_(log), clock_(clock), host_(hostName()) {}
 
 tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,
                                                                   const Log& log,
@@ -58,7 +93,7 @@ std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
-  options.rules = rulesOf(settings_);
+  options.rules = rulesOf(settings_, host_);
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   auto storage = openStorage(options, clock_);
   if (!storage) return storage.error();
@@ -83,9 +118,12 @@ void Service::wire(std::string secret) {
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
-  workers_ = std::make_unique<WorkerController>(*access_);
+  wireLaunching();
+  checks_ = std::make_unique<CheckController>(*gateway_, *checker_);
+  workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
-  upkeep_ = std::make_unique<UpkeepController>(settings_.retention);
+  upkeep_ = std::make_unique<UpkeepController>(settings_.retention,
+                                               [this] { checker_->requestAll("tick"); });
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -96,10 +134,69 @@ void Service::wire(std::string secret) {
   workers_->addRoutes(router_);
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
+  checks_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
   metrics_->setRoutes(std::move(names));
+}
+
+void Service::wireLaunching() {
+  const auto note = [this](std::function<void(Store&)> unit) {
+    storage_->write(std::move(unit), [this](const Status& status) {
+      if (!status) log_.error("a launch was not noted", {{"detail", status.error().detail}});
+    });
+  };
+  Launcher::Listener listener;
+  listener.started = [note](const std::string& name, const std::string& key) {
+    note([name, key](Store& store) { store.launches().started(WorkerId(name), key); });
+  };
+  listener.failed = [note, this](const std::string& name, const std::string& why) {
+    log_.error("launch failed", {{"worker", name}, {"detail", why}});
+    note([name, why](Store& store) { store.launches().notStarted(WorkerId(name), why); });
+  };
+  listener.ended = [note](const std::string& name, const ProcessEnd& end) {
+    note([name, end](Store& store) { store.launches().exited(WorkerId(name), end); });
+  };
+  launcher_ =
+      std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
+  checker_ = std::make_unique<Checker>(
+      *storage_, [this](const LaunchOrder& order) { launch(order); },
+      Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate)},
+      clock_, log_);
+}
+
+void Service::launch(const LaunchOrder& order) {
+  const WorkerSurroundings surroundings{
+      ownProgram(),
+      url_,
+      [this](const std::string& worker) { return access_->workerToken(worker); },
+      settings_.worker_shutdown_timeout,
+      settings_.worker_idle_timeout,
+      settings_.worker_max_jobs};
+  launcher_->launch(
+      workerProcess(order, settings_.templates.at(order.template_name), surroundings));
+}
+
+void Service::begin(const std::string& url) {
+  url_ = url;
+  begun_ = true;
+  auto running = std::make_shared<std::vector<RunningProcess>>();
+  storage_->read([running](Store& store) { *running = store.launches().running(); },
+                 [this, running](const Status&) {
+                   for (const RunningProcess& process : *running) {
+                     // Nobody knows of a process: its deadline will end the worker.
+                     if (process.process_key.empty()) continue;
+                     launcher_->adopt(process.worker.str(), process.process_key);
+                   }
+                   checker_->requestAll("started");
+                 });
+}
+
+void Service::close() {
+  checker_->stop();
+  launcher_->close();
+  storage_->stop();
 }
 
 // Pools in the file are what they say there after each start; others are left alone.
@@ -124,16 +221,49 @@ void Service::onCommit(std::span<const Event> events) {
     if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
     if (changesAPool(event)) pools[event.pool] += 1'000'000;
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
+    askForWorkers(event);
     if (event.job.empty()) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
     }
   }
+  checker_->hear(events);
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
 }
 
+void Service::askForWorkers(const Event& event) {
+  if (!begun_) return;
+  if (mayBringWork(event)) checker_->request(PoolId(event.pool), "work_added");
+  if (changesAPool(event)) checker_->request(PoolId(event.pool), "policy_changed");
+  if (endsAWorker(event)) checker_->request(PoolId(event.pool), "worker_exited");
+  if (event.type == event_type::kWorkerLost) launcher_->stop(event.worker, Millis(0), kKillAfter);
+  if (event.type == event_type::kWorkerTerminating) {
+    launcher_->stop(event.worker, settings_.worker_shutdown_timeout, kKillAfter);
+  }
+}
+
+// Workers of this machine that were not launched here tell of their end by being gone.
+void Service::reapVanished() {
+  constexpr int kAtOnce = 1000;
+  auto local = std::make_shared<std::vector<RunningProcess>>();
+  storage_->read([local](Store& store) { *local = store.launches().localWorkers(kAtOnce); },
+                 [this, local](const Status&) {
+                   std::erase_if(*local,
+                                 [](const auto& process) { return isAlive(process.process_key); });
+                   if (local->empty()) return;
+                   storage_->write(
+                       [local](Store& store) {
+                         for (const auto& process : *local)
+                           store.launches().proveDead(process.worker);
+                       },
+                       [](const Status&) {});
+                 });
+}
+
 void Service::tick() {
+  if (++ticks_ % kCheckEachTicks == 0) checker_->requestAll("tick");
   if (ticking_.exchange(true)) return;
+  reapVanished();
   auto report = std::make_shared<DutyReport>();
   storage_->write([this, report](Store& store) { *report = runDuties(store, settings_.retention); },
                   [this, report](const Status& status) {

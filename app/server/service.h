@@ -4,11 +4,14 @@
 #include <memory>
 
 #include "app/config/settings.h"
+#include "app/launch/process_launcher.h"
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
 #include "app/metrics/metrics.h"
+#include "app/scaling/checker.h"
 #include "app/waits/wait_list.h"
 #include "controllers/access.h"
+#include "controllers/check_controller.h"
 #include "controllers/event_controller.h"
 #include "controllers/gateway.h"
 #include "controllers/job_controller.h"
@@ -33,23 +36,33 @@ class Service {
   Gateway& gateway() { return *gateway_; }
   const Router& router() const { return router_; }
 
+  // The service answers at this address now, so workers can be launched; those of an earlier run
+  // are recognised again.
+  void begin(const std::string& url);
+
   // Runs the periodic duties once, in the background; a run under way is not doubled.
   void tick();
 
   // Ends all waiting, so that drain() can come to an end.
   void endWaits();
-  void close() { storage_->stop(); }
+  void close();
 
  private:
   Service(const Settings& settings, const Log& log, const Clock& clock);
   std::optional<std::string> openStore();
   std::optional<std::string> applyConfiguredPools();
   void wire(std::string secret);
+  void wireLaunching();
+  void launch(const LaunchOrder& order);
   void onCommit(std::span<const Event> events);
+  void askForWorkers(const Event& event);
+  void reapVanished();
 
   const Settings& settings_;
   const Log& log_;
   const Clock& clock_;
+  const std::string host_;
+  std::string url_;  // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
   WaitList event_waits_;
@@ -65,7 +78,12 @@ class Service {
   std::unique_ptr<EventController> events_;
   std::unique_ptr<UpkeepController> upkeep_;
   std::unique_ptr<ServiceController> service_;
+  std::unique_ptr<CheckController> checks_;
   std::atomic<bool> ticking_ = false;
+  std::atomic<bool> begun_ = false;
+  int ticks_ = 0;  // the main loop's
+  std::unique_ptr<ProcessLauncher> launcher_;
+  std::unique_ptr<Checker> checker_;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
 };
 

@@ -11,7 +11,7 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
-  report.late_starters = store.launches().giveUpStarting(kAtOnce);
+  store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
 
   const Time before = store.now() - retention;

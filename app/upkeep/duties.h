@@ -12,8 +12,6 @@ struct DutyReport {
   std::int64_t jobs_expired = 0;
   std::int64_t workers_reaped = 0;
   std::int64_t records_removed = 0;
-  // Gave up on: their processes must be stopped.
-  std::vector<RunningProcess> late_starters;
 
   // Some duty stopped at its limit: run again soon.
   bool more = false;

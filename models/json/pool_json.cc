@@ -72,10 +72,11 @@ std::string writePoolSettings(const PoolSettings& settings) {
   return out.take();
 }
 
-void writePool(JsonWriter& out, const Pool& pool) {
+void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches) {
   out.beginObject().field("pool_id", pool.id);
   writeFields(out, pool.settings);
-  out.field("launch_state", "ok").field("launch_failures", 0);
+  out.field("launch_state", launchState(launches)).field("launch_failures", launches.failures);
+  out.field("launch_retry_at", launches.retry_at);
   out.field("version", pool.version);
   out.field("created_at", pool.created_at).field("updated_at", pool.updated_at).endObject();
 }

@@ -47,7 +47,7 @@ constexpr Sql kSurvivors{
     "SELECT worker_id FROM workers WHERE launch_verdict = 'open' AND launched_at <= $1 "
     "AND ended_at IS NULL AND status <> 'starting' ORDER BY launched_at LIMIT $2"};
 constexpr Sql kLate{
-    "SELECT worker_id, process_key FROM workers WHERE status = 'starting' AND start_deadline < $1 "
+    "SELECT worker_id FROM workers WHERE status = 'starting' AND start_deadline < $1 "
     "ORDER BY start_deadline LIMIT $2"};
 constexpr Sql kDrainable{
     "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "
@@ -57,7 +57,6 @@ constexpr Sql kDrainable{
 constexpr Sql kRunning{
     "SELECT worker_id, process_key FROM workers WHERE launched_at IS NOT NULL "
     "AND exited_at IS NULL AND host = $1"};
-constexpr Sql kProcessOf{"SELECT process_key FROM workers WHERE worker_id = $1"};
 constexpr Sql kLocal{
     "SELECT worker_id, process_key FROM workers WHERE ended_at IS NULL AND launched_at IS NULL "
     "AND host = $1 AND process_key IS NOT NULL LIMIT $2"};
@@ -298,18 +297,18 @@ std::int64_t Launches::judgeSurvivors(int limit) {
   return static_cast<std::int64_t>(survivors.size());
 }
 
-std::vector<RunningProcess> Launches::giveUpStarting(int limit) {
-  std::vector<RunningProcess> late;
+std::int64_t Launches::giveUpStarting(int limit) {
+  std::vector<WorkerId> late;
   {
     auto rows = s_.db.query(kLate, s_.now, limit);
-    while (rows.next()) late.push_back({WorkerId(rows->string(0)), rows->string(1)});
+    while (rows.next()) late.emplace_back(rows->string(0));
   }
-  for (const RunningProcess& process : late) {
-    const auto worker = Workers(s_).find(process.worker);
+  for (const WorkerId& id : late) {
+    const auto worker = Workers(s_).find(id);
     Workers(s_).end(*worker, worker_status::kLost, "did not register in time");
     failed(*worker, {}, "it did not register in time");
   }
-  return late;
+  return static_cast<std::int64_t>(late.size());
 }
 
 std::int64_t Launches::drain(const PoolId& pool, std::int64_t count) {
@@ -329,12 +328,6 @@ std::vector<RunningProcess> Launches::running() {
   auto rows = s_.db.query(kRunning, s_.rules.host);
   while (rows.next()) processes.push_back({WorkerId(rows->string(0)), rows->string(1)});
   return processes;
-}
-
-std::optional<std::string> Launches::processOf(const WorkerId& worker) {
-  auto rows = s_.db.query(kProcessOf, worker);
-  if (!rows.next()) return std::nullopt;
-  return rows->string(0);
 }
 
 std::vector<RunningProcess> Launches::localWorkers(int limit) {

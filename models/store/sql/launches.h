@@ -59,14 +59,13 @@ class Launches {
   void tookAJob(const WorkerId& worker);
   // The same for workers that have lived long enough; how many.
   std::int64_t judgeSurvivors(int limit);
-  // Ends workers that did not register in time, and names them: their processes must be stopped.
-  std::vector<RunningProcess> giveUpStarting(int limit);
+  // Workers that did not register in time are lost; how many.
+  std::int64_t giveUpStarting(int limit);
   // Asks up to `count` workers to stop: idle ones first, then those with the youngest job.
   std::int64_t drain(const PoolId& pool, std::int64_t count);
 
   // Every launched worker of this host whose process has not been seen to end.
   std::vector<RunningProcess> running();
-  std::optional<std::string> processOf(const WorkerId& worker);
   // The live workers on this host that gave a pid, with the key of that process.
   std::vector<RunningProcess> localWorkers(int limit);
   void proveDead(const WorkerId& worker);

@@ -49,6 +49,11 @@ const std::vector<Sample> kSamples = {
     {"scale_down_step", "2", "0", "x"},
     {"scale_decision_interval_ms", "3000", "5000", "x"},
     {"worker_mode", "loop", "once", "twice"},
+    {"worker_start_timeout_seconds", "5", "60", "0"},
+    {"worker_shutdown_timeout_seconds", "0", "90", "-1"},
+    {"worker_max_jobs", "7", "0", "many"},
+    {"worker_idle_timeout_seconds", "0", "300", "-3"},
+    {"launch_rate", "5", "1000", "0"},
 };
 
 const SettingRow& rowOf(const Sample& sample) {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "models/worker.h"
+
+namespace muster {
+
+// Where a process writes. A file and not a pipe, so that the process can go on writing when the
+// service is restarted; only its end is kept, however much is written.
+class OutputFile {
+ public:
+  static constexpr std::size_t kKept = 64U << 10;
+
+  // Makes the file anew, or opens what an earlier run left. Throws std::runtime_error.
+  OutputFile(std::string path, bool fresh);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  int descriptor() const { return fd_; }
+  // Puts the end of the file into output and truncated, as valid UTF-8.
+  void readInto(ProcessEnd& end) const;
+  // Gives the disk back what is no longer kept.
+  void trim() const;
+  void remove() const;
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+// Every byte that is no UTF-8 becomes U+FFFD.
+std::string validUtf8(std::string_view bytes);
+
+}  // namespace muster

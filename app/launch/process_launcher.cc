@@ -1,0 +1,256 @@
+#include "app/launch/process_launcher.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "app/launch/process_table.h"
+#include "app/launch/spawn.h"
+
+namespace muster {
+namespace {
+
+constexpr auto kTrimEvery = std::chrono::seconds(2);
+
+int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+ProcessEnd endOf(int status, const rusage& usage) {
+  ProcessEnd end;
+  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) end.exit_signal = WTERMSIG(status);
+  end.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  return end;
+}
+
+}  // namespace
+
+ProcessLauncher::ProcessLauncher(std::string folder, Listener listener, const Clock& clock,
+                                 const Log& log)
+    : folder_(std::move(folder)),
+      listener_(std::move(listener)),
+      clock_(clock),
+      log_(log),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  std::filesystem::create_directories(folder_);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = wake_;
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) != 0) {
+    throw std::runtime_error(std::string("epoll: ") + std::strerror(errno));
+  }
+  thread_ = std::jthread([this] { loop(); });
+}
+
+void ProcessLauncher::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  post([] {});
+  if (thread_.joinable()) thread_.join();
+}
+
+ProcessLauncher::~ProcessLauncher() {
+  close();
+  for (const auto& [fd, name] : by_pidfd_) ::close(fd);
+  ::close(wake_);
+  ::close(epoll_);
+}
+
+void ProcessLauncher::post(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+}
+
+void ProcessLauncher::launch(ProcessSpec spec) {
+  post([this, spec = std::move(spec)] { start(spec); });
+}
+
+void ProcessLauncher::adopt(std::string name, std::string process_key) {
+  post([this, name = std::move(name), key = std::move(process_key)] {
+    const pid_t pid = pidOf(key);
+    // Opened first: the pid cannot be given to another process between the look and the watch.
+    const int pidfd = pid > 0 ? openPidfd(pid) : -1;
+    OutputFile output(pathOf(name), false);
+    if (pidfd < 0 || !isAlive(key)) {
+      if (pidfd >= 0) ::close(pidfd);
+      ProcessEnd end;
+      output.readInto(end);
+      output.remove();
+      listener_.ended(name, end);
+      return;
+    }
+    Process process{pid, pidfd, key, std::move(output)};
+    process.child = false;
+    watch(name, std::move(process));
+  });
+}
+
+void ProcessLauncher::stop(std::string name, Millis delay, Millis grace) {
+  const auto at = clock_.monotonic() + delay;
+  post([this, name = std::move(name), at, grace] {
+    const auto found = processes_.find(name);
+    if (found == processes_.end()) return;
+    Process& process = found->second;
+    if (process.kill_at || (process.term_at && *process.term_at <= at)) return;
+    process.term_at = at;
+    process.grace = grace;
+  });
+}
+
+ProcessEnd ProcessLauncher::peek(const std::string& name) {
+  ProcessEnd end;
+  if (::access(pathOf(name).c_str(), R_OK) == 0) OutputFile(pathOf(name), false).readInto(end);
+  return end;
+}
+
+void ProcessLauncher::start(const ProcessSpec& spec) {
+  try {
+    OutputFile output(pathOf(spec.name), true);
+    const auto spawned = spawn(spec, output.descriptor());
+    if (!spawned) {
+      output.remove();
+      listener_.failed(spec.name, spawned.error());
+      return;
+    }
+    const pid_t pid = *spawned;
+    const int pidfd = openPidfd(pid);
+    if (pidfd < 0) throw std::runtime_error(std::string("pidfd_open: ") + std::strerror(errno));
+    std::string key = processKey(pid).value_or(std::to_string(pid) + ":0:ended");
+    listener_.started(spec.name, key);
+    watch(spec.name, Process{pid, pidfd, std::move(key), std::move(output)});
+  } catch (const std::exception& error) {
+    listener_.failed(spec.name, error.what());
+  }
+}
+
+void ProcessLauncher::watch(const std::string& name, Process process) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = process.pidfd;
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, process.pidfd, &event);
+  by_pidfd_[process.pidfd] = name;
+  processes_.emplace(name, std::move(process));
+}
+
+void ProcessLauncher::collect(const std::string& name) {
+  const auto found = processes_.find(name);
+  if (found == processes_.end()) return;
+  Process& process = found->second;
+  ProcessEnd end;
+  if (process.child) {
+    int status = 0;
+    rusage usage{};
+    if (::wait4(process.pid, &status, WNOHANG, &usage) == process.pid) end = endOf(status, usage);
+  }
+  process.output.readInto(end);
+  process.output.remove();
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, process.pidfd, nullptr);
+  ::close(process.pidfd);
+  by_pidfd_.erase(process.pidfd);
+  processes_.erase(found);
+  listener_.ended(name, end);
+}
+
+// What a dead parent left to process 1.
+void ProcessLauncher::reapOrphans() {
+  if (::getpid() != 1) return;
+  for (;;) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    const bool ours = std::any_of(processes_.begin(), processes_.end(), [&info](const auto& entry) {
+      return entry.second.child && entry.second.pid == info.si_pid;
+    });
+    if (ours) return;  // its pidfd will tell
+    ::waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
+void ProcessLauncher::signal(const Process& process, int number) {
+  // The leader has not been waited for, so its pid, and with it the group, is still its own.
+  if (!process.child && !isAlive(process.key)) return;
+  ::kill(-process.pid, number);
+  ::kill(process.pid, number);  // in case it has left its group
+}
+
+void ProcessLauncher::lookAtDeadlines() {
+  const auto now = clock_.monotonic();
+  for (auto& [name, process] : processes_) {
+    if (process.term_at && *process.term_at <= now) {
+      process.term_at.reset();
+      process.kill_at = now + process.grace;
+      signal(process, SIGTERM);
+      log_.info("stopping a process", {{"worker", name}});
+    }
+    if (process.kill_at && *process.kill_at <= now) {
+      process.kill_at.reset();
+      signal(process, SIGKILL);
+      log_.warn("killed a process that would not stop", {{"worker", name}});
+    }
+  }
+  if (now >= next_trim_) {
+    next_trim_ = now + kTrimEvery;
+    for (const auto& [name, process] : processes_) process.output.trim();
+  }
+}
+
+// Until the next deadline, in milliseconds; -1: there is none.
+int ProcessLauncher::timeout() const {
+  if (processes_.empty()) return ::getpid() == 1 ? 1000 : -1;
+  auto next = next_trim_;
+  for (const auto& [name, process] : processes_) {
+    if (process.term_at) next = std::min(next, *process.term_at);
+    if (process.kill_at) next = std::min(next, *process.kill_at);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+}
+
+void ProcessLauncher::runTasks() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_, &count, sizeof count);
+  std::deque<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const auto& task : tasks) task();
+}
+
+void ProcessLauncher::loop() {
+  std::vector<epoll_event> events(64);
+  for (;;) {
+    const int count =
+        ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout());
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == wake_) continue;
+      if (const auto found = by_pidfd_.find(fd); found != by_pidfd_.end()) {
+        collect(std::string(found->second));
+      }
+    }
+    runTasks();
+    lookAtDeadlines();
+    reapOrphans();
+    const std::lock_guard lock(mutex_);
+    if (closing_ && tasks_.empty()) return;
+  }
+}
+
+}  // namespace muster

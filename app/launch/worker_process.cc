@@ -1,0 +1,51 @@
+#include "app/launch/worker_process.h"
+
+#include "models/json/json_writer.h"
+#include "models/store/random.h"
+
+namespace muster {
+
+ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
+                          const WorkerSurroundings& surroundings) {
+  ProcessSpec spec;
+  spec.name = order.worker.str();
+  spec.cwd = made.cwd;
+  spec.env = made.env;
+  spec.env["MUSTER_URL"] = surroundings.url;
+  spec.env["MUSTER_POOL_ID"] = order.pool.str();
+  spec.env["MUSTER_WORKER_ID"] = order.worker.str();
+  spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;
+  spec.env["MUSTER_WORKER_TOKEN"] = surroundings.worker_token(order.worker.str());
+  if (made.kind == WorkerTemplate::Kind::kWorker) {
+    spec.command = made.command;
+    return spec;
+  }
+  spec.command = {surroundings.program, "worker", "--shutdown-timeout-seconds",
+                  std::to_string(surroundings.shutdown_timeout.count())};
+  if (order.loop) {
+    for (std::string word : {std::string("--loop"), std::string("--idle-timeout-seconds"),
+                             std::to_string(surroundings.idle_timeout.count()),
+                             std::string("--max-jobs"), std::to_string(surroundings.max_jobs)}) {
+      spec.command.push_back(std::move(word));
+    }
+  }
+  if (made.kind == WorkerTemplate::Kind::kBuiltin) {
+    spec.command.insert(spec.command.end(), {"--builtin", made.command.front()});
+  } else {
+    spec.command.push_back("--");
+    spec.command.insert(spec.command.end(), made.command.begin(), made.command.end());
+  }
+  return spec;
+}
+
+std::string templateVersion(const WorkerTemplate& made) {
+  JsonWriter out;
+  out.beginArray().value(static_cast<int>(made.kind)).value(made.cwd);
+  for (const std::string& word : made.command) out.value(word);
+  out.beginObject();
+  for (const auto& [name, value] : made.env) out.field(name, value);
+  out.endObject().endArray();
+  return sha256Hex(out.take()).substr(0, 12);
+}
+
+}  // namespace muster

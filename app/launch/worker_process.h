@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/config/settings.h"
+#include "app/launch/launcher.h"
+#include "models/store/sql/launches.h"
+
+namespace muster {
+
+// What a launched worker is told of the service that launched it.
+struct WorkerSurroundings {
+  std::string program;  // of muster itself
+  std::string url;      // where the service answers
+  std::function<std::string(const std::string& worker)> worker_token;
+  Seconds shutdown_timeout{30};
+  Seconds idle_timeout{30};
+  int max_jobs = 0;
+};
+
+// The process that an order asks for.
+ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
+                          const WorkerSurroundings& surroundings);
+
+// Another text whenever anything about the template is another.
+std::string templateVersion(const WorkerTemplate& made);
+
+}  // namespace muster

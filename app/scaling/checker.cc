@@ -1,0 +1,249 @@
+#include "app/scaling/checker.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/json/decision_json.h"
+#include "models/json/json_writer.h"
+
+namespace muster {
+namespace {
+
+constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are served together
+constexpr auto kRateWait = std::chrono::milliseconds(100);
+constexpr int kPoolsAtOnce = 200;
+
+std::string scaledDetails(const Decision& decision) {
+  JsonWriter out;
+  out.beginObject().field("direction", decision.direction).field("launched", decision.launched);
+  out.field("desired_workers", decision.desired_workers).field("reason", decision.reason);
+  out.endObject();
+  return out.take();
+}
+
+}  // namespace
+
+std::int64_t LaunchRate::available(std::chrono::nanoseconds now) {
+  const std::lock_guard lock(mutex_);
+  if (last_.count() > 0 && now > last_) {
+    tokens_ = std::min(rate_, tokens_ + std::chrono::duration<double>(now - last_).count() * rate_);
+  }
+  last_ = now;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(tokens_)), 0);
+}
+
+void LaunchRate::spend(std::int64_t count) {
+  const std::lock_guard lock(mutex_);
+  tokens_ -= static_cast<double>(count);
+}
+
+Checker::Checker(Storage& storage, Launch launch, Options options, const Clock& clock,
+                 const Log& log)
+    : storage_(storage),
+      launch_(std::move(launch)),
+      options_(options),
+      clock_(clock),
+      log_(log),
+      rate_(options.launch_rate) {
+  thread_ = std::jthread([this] { loop(); });
+}
+
+Checker::~Checker() { stop(); }
+
+void Checker::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Checker::request(const PoolId& pool, const std::string& trigger) {
+  ask(pool.str(), trigger, clock_.monotonic());
+}
+
+void Checker::ask(const std::string& pool, const std::string& trigger,
+                  std::chrono::nanoseconds at) {
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[pool];
+  at = std::max(at, slot.last + kMoment);
+  if (slot.due && *slot.due <= at) return;
+  slot.due = at;
+  slot.trigger = trigger;
+  changed_.notify_all();
+}
+
+void Checker::hear(std::span<const Event> events) {
+  std::vector<std::string> pools;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Event& event : events) {
+      if (event.type != event_type::kJobClaimed) continue;
+      const auto slot = slots_.find(event.pool);
+      if (slot != slots_.end() && slot->second.held_back) pools.push_back(event.pool);
+    }
+  }
+  for (const std::string& pool : pools) request(PoolId(pool), "launch_proven");
+}
+
+Decision Checker::decide(Store& store, const Pool& pool, const std::string& trigger,
+                         std::optional<std::int64_t> max_workers) {
+  auto launches = store.launches();
+  const ScaleState state = launches.state(pool);
+  ScaleLimits limits = launches.limits(pool, state);
+  limits.launch_tokens = rate_.available(clock_.monotonic());
+  ScaleConfig config = launches.config(pool);
+  if (max_workers) config.max_workers = std::min(config.max_workers, *max_workers);
+  const ScaleDecision scale = decideScale(state, limits, config);
+
+  Decision decision;
+  decision.pool = pool.id;
+  decision.at = store.now();
+  decision.trigger = trigger;
+  decision.inputs = writeScaleState(state);
+  decision.limits = writeScaleLimits(limits, config);
+  decision.binding_limit = scale.binding_limit;
+  decision.direction = scale.direction;
+  decision.current_workers = scale.current_workers;
+  decision.desired_workers = scale.desired_workers;
+  decision.to_launch = scale.to_launch;
+  decision.reason = scale.reason;
+  return decision;
+}
+
+Result<Decision> Checker::preview(Store& store, const PoolId& id,
+                                  std::optional<std::int64_t> max_workers) {
+  const auto pool = store.pools().find(id);
+  if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + id.str() + "'");
+  return decide(store, *pool, "preview", max_workers);
+}
+
+Result<Decision> Checker::Run::perform(Store& store) {
+  checker_.rate_.spend(-std::exchange(spent_, 0));  // of a run that was rolled back
+  orders_.clear();
+  const auto pool = store.pools().find(pool_);
+  if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
+  Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
+  auto launches = store.launches();
+  for (std::int64_t i = 0; i < decision.to_launch; ++i) {
+    orders_.push_back(launches.order(*pool, checker_.options_.start_timeout));
+  }
+  spent_ = decision.launched = decision.to_launch;
+  checker_.rate_.spend(spent_);
+  if (decision.direction == "down") {
+    launches.drain(pool_, decision.current_workers - decision.desired_workers);
+  }
+  store.decisions().add(decision);
+  if (decision.direction != "hold") {
+    Event event;
+    event.type = event_type::kPoolScaled;
+    event.pool = pool_.str();
+    event.details = scaledDetails(decision);
+    store.session.emit(std::move(event));
+  }
+  binding_limit_ = decision.binding_limit;
+  retry_at_ = launches.record(*pool).retry_at;
+  return decision;
+}
+
+void Checker::Run::finish(bool committed) {
+  if (!committed) {
+    checker_.rate_.spend(-spent_);
+    return;
+  }
+  for (const LaunchOrder& order : orders_) checker_.launch_(order);
+  const bool breaker = binding_limit_ == binding_limit::kBreaker;
+  {
+    const std::lock_guard lock(checker_.mutex_);
+    checker_.slots_[pool_.str()].held_back = breaker;
+  }
+  const auto now = checker_.clock_.monotonic();
+  if (binding_limit_ == binding_limit::kLaunchRate) {
+    checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
+  } else if (breaker && retry_at_) {
+    const Millis wait = std::max(*retry_at_ - checker_.clock_.now(), Millis(0));
+    checker_.ask(pool_.str(), "launch_retry", now + wait + Millis(1));
+  }
+}
+
+void Checker::checkSoon(const std::string& pool, const std::string& trigger) {
+  const auto run = begin(PoolId(pool), trigger);
+  const auto known = std::make_shared<bool>(true);
+  storage_.write(
+      [run, known](Store& store) { *known = run->perform(store).has_value(); },
+      [this, pool, run, known](const Status& status) {
+        run->finish(status && *known);
+        if (!status) {
+          log_.error("check failed", {{"pool", pool}, {"detail", status.error().detail}});
+        }
+        const std::lock_guard lock(mutex_);
+        if (*known) {
+          slots_[pool].running = false;
+        } else {
+          slots_.erase(pool);
+        }
+        changed_.notify_all();
+      });
+}
+
+// Every pool that has a template, a page at a time.
+void Checker::expandAll(const std::string& trigger) {
+  auto pools = std::make_shared<std::vector<std::string>>();
+  storage_.read(
+      [pools](Store& store) {
+        pools->clear();
+        std::string after;
+        for (;;) {
+          const auto page = store.pools().list(after, kPoolsAtOnce);
+          for (const auto& pool : page) {
+            if (pool->settings.template_name) pools->push_back(pool->id.str());
+          }
+          if (page.size() < kPoolsAtOnce) return;
+          after = page.back()->id.str();
+        }
+      },
+      [this, pools, trigger](const Status&) {
+        for (const std::string& pool : *pools) request(PoolId(pool), trigger);
+        const std::lock_guard lock(mutex_);
+        slots_[""].running = false;
+        changed_.notify_all();
+      });
+}
+
+void Checker::loop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto now = clock_.monotonic();
+    std::optional<std::chrono::nanoseconds> next;
+    for (auto& [pool, slot] : slots_) {
+      if (!slot.due || slot.running) continue;
+      if (*slot.due > now) {
+        next = next ? std::min(*next, *slot.due) : *slot.due;
+        continue;
+      }
+      slot.due.reset();
+      slot.running = true;
+      slot.last = now;
+      const std::string name = pool, trigger = slot.trigger;
+      lock.unlock();
+      if (name.empty()) {
+        expandAll(trigger);
+      } else {
+        checkSoon(name, trigger);
+      }
+      lock.lock();
+      next = now;  // the map may have changed: look again
+      break;
+    }
+    if (stopping_) return;
+    if (next && *next <= clock_.monotonic()) continue;
+    if (next) {
+      changed_.wait_for(lock, *next - now);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/log/log.h"
+#include "models/clock.h"
+#include "models/decision.h"
+#include "models/result.h"
+#include "models/store/storage.h"
+
+namespace muster {
+
+// How many workers may be launched now; a second's worth may be saved up. Thread-safe.
+class LaunchRate {
+ public:
+  explicit LaunchRate(double per_second) : rate_(per_second), tokens_(per_second) {}
+  std::int64_t available(std::chrono::nanoseconds now);
+  void spend(std::int64_t count);  // a negative count gives back
+
+ private:
+  std::mutex mutex_;
+  const double rate_;
+  double tokens_;                     // guarded by mutex_
+  std::chrono::nanoseconds last_{0};  // guarded by mutex_
+};
+
+// The parallelization checker: reads a pool, asks decideScale(), writes the decision and the
+// `starting` workers in one transaction, and has them launched after it.
+//
+// Requests are hints. The first one for a pool is served at once, those that come within the next
+// moment together, and one at a time. Thread-safe.
+class Checker {
+ public:
+  using Launch = std::function<void(const LaunchOrder& order)>;
+  struct Options {
+    Millis start_timeout = Seconds(30);
+    double launch_rate = 20;
+  };
+  Checker(Storage& storage, Launch launch, Options options, const Clock& clock, const Log& log);
+  ~Checker();
+
+  // An empty pool asks for all that have a template.
+  void request(const PoolId& pool, const std::string& trigger);
+  void requestAll(const std::string& trigger) { request(PoolId(), trigger); }
+  // What committed events ask of a checker by themselves: a launch that proved itself lets the
+  // next ones begin.
+  void hear(std::span<const Event> events);
+
+  // One check, for whoever runs the unit of work: perform() inside it, as often as it is run, and
+  // finish() once after it, which has the workers launched.
+  class Run {
+   public:
+    Run(Checker& checker, PoolId pool, std::string trigger, std::optional<std::int64_t> max_workers)
+        : checker_(checker),
+          pool_(std::move(pool)),
+          trigger_(std::move(trigger)),
+          max_workers_(max_workers) {}
+    // kNotFound for an unknown pool.
+    Result<Decision> perform(Store& store);
+    void finish(bool committed);
+
+   private:
+    Checker& checker_;
+    const PoolId pool_;
+    const std::string trigger_;
+    const std::optional<std::int64_t> max_workers_;
+    std::vector<LaunchOrder> orders_;
+    std::string binding_limit_;
+    std::optional<Time> retry_at_;
+    std::int64_t spent_ = 0;
+  };
+  std::shared_ptr<Run> begin(const PoolId& pool, const std::string& trigger,
+                             std::optional<std::int64_t> max_workers = {}) {
+    return std::make_shared<Run>(*this, pool, trigger, max_workers);
+  }
+
+  // What check() would decide, without any effect.
+  Result<Decision> preview(Store& store, const PoolId& pool,
+                           std::optional<std::int64_t> max_workers);
+
+  // No check begins after it.
+  void stop();
+
+ private:
+  struct Slot {
+    std::optional<std::chrono::nanoseconds> due;  // not set: nobody asked
+    std::string trigger;
+    std::chrono::nanoseconds last{-1'000'000'000};
+    bool running = false;
+    bool held_back = false;  // by the breaker, when it was last checked
+  };
+  Decision decide(Store& store, const Pool& pool, const std::string& trigger,
+                  std::optional<std::int64_t> max_workers);
+  void checkSoon(const std::string& pool, const std::string& trigger);
+  void ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at);
+  void expandAll(const std::string& trigger);
+  void loop();
+
+  Storage& storage_;
+  const Launch launch_;
+  const Options options_;
+  const Clock& clock_;
+  const Log& log_;
+  LaunchRate rate_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Slot> slots_;  // guarded by mutex_; "" asks for every pool
+  bool stopping_ = false;              // guarded by mutex_
+  std::jthread thread_;                // last: it uses the rest
+};
+
+}  // namespace muster
