@@ -10,13 +10,15 @@ RANKS = [
     ("models/", ("models/",), ("fmt/", "tl/")),
     ("triggers/", ("triggers/", "models/"), ("fmt/", "tl/", "yaml-cpp/")),
     ("app/server/", ("app/", "controllers/", "models/", "triggers/"), ("fmt/", "tl/", "yaml-cpp/", "drogon/", "trantor/")),
-    ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "curl/", "CLI/")),
+    ("app/client/", ("app/client/", "app/config/", "models/"), ("fmt/", "tl/", "curl/")),
+    ("app/worker/", ("app/worker/", "app/client/", "app/config/", "app/log/", "models/"), ("fmt/", "tl/")),
+    ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "CLI/")),
     ("app/main.cc", ("app/",), ()),
     ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/process/", "boost/filesystem/")),
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
     ("controllers/", ("controllers/", "app/", "models/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]
-UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/": ("app/server/", "app/cli/"), "controllers/": ("app/server/", "app/cli/")}
+UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/client/": ("models/store/",), "app/worker/": ("models/store/",), "app/": ("app/server/", "app/cli/", "app/client/", "app/worker/"), "controllers/": ("app/server/", "app/cli/", "app/client/", "app/worker/")}
 THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|curl|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")
 
 faults = 0

@@ -7,6 +7,7 @@ namespace muster {
 constexpr const char* kRootFooter = R"(Examples:
   muster serve                                   start the service on 127.0.0.1:8080
   muster push emails --data '{"to":"ada"}'       push a job into the pool "emails"
+  muster worker --pool emails -- ./send          run a command for a job of it
   muster jobs list emails                        see what became of it
 
 Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the service said no,
@@ -43,6 +44,26 @@ constexpr const char* kPoolsFooter = R"(Examples:
 constexpr const char* kWorkersFooter = R"(Examples:
   muster workers list --pool emails --status active
   muster workers show host1-4711)";
+
+constexpr const char* kWorkerFooter =
+    R"(Claims jobs of the pool and runs CMD once for each, without a shell. The job's data is JSON on
+its stdin; its stdout becomes the result: JSON if it is JSON, else a string.
+
+  exit 0      the job is done              exit 75   try again later, at no cost to the job
+  other exit  the try failed: the last lines of stderr are its error, and it is tried again
+
+CMD finds MUSTER_JOB_ID, MUSTER_ATTEMPT, MUSTER_EFFECT_KEY (the same in every try), MUSTER_POOL_ID,
+MUSTER_WORKER_ID, MUSTER_URL, MUSTER_LEASE_TOKEN and MUSTER_WORKER_TOKEN in its environment.
+
+SIGTERM or SIGINT: no further job; the one in hand may finish within --shutdown-timeout-seconds.
+The second one stops the command and gives the job back. Without a job at all, the word
+no_work_available is printed and the exit code is 0.
+
+Examples:
+  muster worker --pool emails -- python3 send.py          one job, then exit: for cron
+  muster worker --pool emails --loop -- ./send            until 30 s passed without a job
+  muster worker --pool train --loop --idle-timeout-seconds 0 --capability gpu -- ./train
+  muster worker --pool demo --builtin echo                the data is the result)";
 
 constexpr const char* kEventsFooter = R"(Examples:
   muster events -f --types job.completed,job.poisoned

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/cli/command_examples.h"
+#include "app/cli/worker_options.h"
 #include "app/config/closest_name.h"
 #include "app/config/setting_table.h"
 
@@ -43,8 +44,9 @@ class Grammar {
     root_.set_version_flag("--version", "muster " MUSTER_VERSION, "show the version");
     root_.footer(kRootFooter);
     root_.require_subcommand(1);
-    root_.add_option("--url", line_.url, "service to talk to; also MUSTER_URL")->type_name("URL");
-    root_.add_option("--token", line_.token, "access token; better in MUSTER_TOKEN")
+    root_.add_option("--url", line_.service.url, "service to talk to; also MUSTER_URL")
+        ->type_name("URL");
+    root_.add_option("--token", line_.service.token, "access token; better in MUSTER_TOKEN")
         ->type_name("TOKEN");
     root_.add_option("-o,--output", output_, "table for people, json for scripts")
         ->type_name("FORMAT")
@@ -56,6 +58,7 @@ class Grammar {
     addJobs();
     addPools();
     addWorkers();
+    addWorker();
     addEvents();
     addSmallOnes();
   }
@@ -234,6 +237,11 @@ class Grammar {
     one->add_option("ID", command<WorkerShowCommand>(one)->id, "id of the worker")->required();
   }
 
+  void addWorker() {
+    CLI::App* app = add(root_, "worker", "run the jobs of a pool with a command", kWorkerFooter);
+    addWorkerOptions(*app, *command<WorkerCommand>(app));
+  }
+
   void addEvents() {
     CLI::App* app = add(root_, "events", "what happened, and what happens", kEventsFooter);
     auto options = command<EventsCommand>(app);
@@ -301,6 +309,11 @@ std::string helpOf(const CLI::App* app) {
          (talks ? "\nAlso --url, --token, -o json and --no-color: see `muster --help`.\n" : "");
 }
 
+NothingToRun usageFault(const CLI::App* app, const std::string& what) {
+  const std::string name = fullName(app);
+  return {kExitUsage, fmt::format("{}: {}\n  `{} --help` shows how\n", name, what, name)};
+}
+
 NothingToRun usageError(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App* app = namedCommand(root);
   std::string what = error.what();
@@ -317,8 +330,7 @@ NothingToRun usageError(const CLI::App& root, const CLI::ParseError& error) {
   } else if (needs_command && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     return {kExitUsage, helpOf(app)};
   }
-  const std::string name = fullName(app);
-  return {kExitUsage, fmt::format("{}: {}\n  `{} --help` shows how\n", name, what, name)};
+  return usageFault(app, what);
 }
 
 std::string environmentOr(const Environment& env, const std::string& name,
@@ -340,8 +352,8 @@ std::string trimmed(std::string text) {
 tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string> args,
                                                          const Environment& env) {
   CommandLine line;
-  line.url = environmentOr(env, "MUSTER_URL", kDefaultUrl);
-  line.token = environmentOr(env, "MUSTER_TOKEN", "");
+  line.service.url = environmentOr(env, "MUSTER_URL", kDefaultUrl);
+  line.service.token = environmentOr(env, "MUSTER_TOKEN", "");
   line.no_color = !environmentOr(env, "NO_COLOR", "").empty();
   Grammar grammar(line);
   CLI::App& root = grammar.root();
@@ -350,6 +362,7 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
     args.erase(args.begin());
     args.push_back("--help");
   }
+  std::vector<std::string> command = takeWorkerCommand(args);
   try {
     std::reverse(args.begin(), args.end());  // the parser takes them from the back
     root.parse(args);
@@ -360,8 +373,18 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
   } catch (const CLI::ParseError& error) {
     return tl::unexpected(usageError(root, error));
   }
+  if (auto* worker = std::get_if<WorkerCommand>(&line.command)) {
+    worker->command = std::move(command);
+    if (worker->pool.empty()) worker->pool = environmentOr(env, "MUSTER_POOL_ID", "");
+    if (root.count("--token") == 0) {
+      line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
+    }
+    if (auto fault = workerFault(*worker); !fault.empty()) {
+      return tl::unexpected(usageFault(namedCommand(root), fault));
+    }
+  }
   line.json = grammar.wantsJson();
-  line.token = trimmed(line.token);
+  line.service.token = trimmed(line.service.token);
   return line;
 }
 

@@ -13,11 +13,10 @@ using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, Token
                              PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
                              JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
                              PoolSetCommand, PoolChangeCommand, WorkerListCommand,
-                             WorkerShowCommand, EventsCommand, HealthCommand>;
+                             WorkerShowCommand, WorkerCommand, EventsCommand, HealthCommand>;
 
 struct CommandLine {
-  std::string url;
-  std::string token;
+  ServiceAccess service;
   bool json = false;
   bool no_color = false;
   Command command;

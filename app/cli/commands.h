@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/api_client.h"
+#include "app/client/api_client.h"
 #include "app/config/settings.h"
 
 namespace muster {
@@ -17,6 +17,12 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;  // the service said no, or the job failed
 constexpr int kExitUsage = 2;
 constexpr int kExitUnreachable = 3;
+
+// The service that the command line and the environment name.
+struct ServiceAccess {
+  std::string url;
+  std::string token;
+};
 
 // Where a command reads and writes: data to `out`, messages to `err`.
 struct Terminal {
@@ -116,6 +122,19 @@ struct EventsCommand {
   std::size_t limit = 50;
 };
 
+struct WorkerCommand {
+  std::string pool;
+  bool loop = false;
+  int max_jobs = 0;
+  double idle_timeout_seconds = 30;
+  double connect_timeout_seconds = 30;
+  double shutdown_timeout_seconds = 30;
+  std::size_t max_result_bytes = 2'097'152;
+  std::string builtin;
+  std::vector<std::string> capabilities;
+  std::vector<std::string> command;
+};
+
 struct HealthCommand {};
 struct VersionCommand {};
 
@@ -127,6 +146,8 @@ struct TokenCommand {
 // Each answers the exit code.
 int run(const ServeCommand& command, const Environment& env, Terminal& terminal);
 int run(const MigrateCommand& command, const Environment& env, Terminal& terminal);
+int run(const WorkerCommand& command, const ServiceAccess& service, const Environment& env,
+        Terminal& terminal);
 int run(const VersionCommand& command, Terminal& terminal);
 int run(const TokenCommand& command, Terminal& terminal);
 

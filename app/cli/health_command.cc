@@ -3,9 +3,9 @@
 #include <ostream>
 
 #include "app/cli/commands.h"
-#include "app/cli/json_fields.h"
 #include "app/cli/problem_text.h"
 #include "app/cli/table.h"
+#include "app/client/json_fields.h"
 
 namespace muster {
 

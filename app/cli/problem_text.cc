@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/json_fields.h"
 #include "app/cli/table.h"
+#include "app/client/json_fields.h"
 
 namespace muster {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "app/cli/api_client.h"
+#include "app/client/api_client.h"
 
 namespace muster {
 

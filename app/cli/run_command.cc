@@ -39,8 +39,10 @@ int runMuster(const std::vector<std::string>& args, const Environment& env) {
           return run(command, terminal);
         } else if constexpr (requires { run(command, env, terminal); }) {
           return run(command, env, terminal);
+        } else if constexpr (requires { run(command, line->service, env, terminal); }) {
+          return run(command, line->service, env, terminal);
         } else {
-          ApiClient api(line->url, line->token);
+          ApiClient api(line->service.url, line->service.token);
           return run(command, api, terminal);
         }
       },

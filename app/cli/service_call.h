@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
-#include "app/cli/json_fields.h"
+#include "app/client/json_fields.h"
 
 namespace muster {
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "models/json/utf8.h"
+
 namespace muster {
 
 using Kind = JsonValue::Kind;
@@ -21,30 +23,6 @@ int hexDigit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-// The length of the UTF-8 sequence at `at`, or 0 when it is not well-formed (RFC 3629).
-std::size_t utf8Length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return continues(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    if (!continues(1) || !continues(2)) return 0;
-    if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-    if (lead == 0xed && byte(1) > 0x9f) return 0;
-    return 3;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    if (!continues(1) || !continues(2) || !continues(3)) return 0;
-    if (lead == 0xf0 && byte(1) < 0x90) return 0;
-    if (lead == 0xf4 && byte(1) > 0x8f) return 0;
-    return 4;
-  }
-  return 0;
 }
 
 // Characters of a string that need no look: everything printable in ASCII but quote and backslash.

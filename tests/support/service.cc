@@ -28,14 +28,15 @@ Service::Service(ServiceOptions options) : options_(std::move(options)) {
   start();
 }
 
-std::vector<std::string> Service::commandLine() const {
-  return {musterBinary(), "serve", "--listen", "127.0.0.1:0", "--store", options_.store};
+std::vector<std::string> Service::commandLine(std::uint16_t port) const {
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  return {musterBinary(), "serve", "--listen", address, "--store", options_.store};
 }
 
-void Service::start() {
+void Service::start(std::uint16_t port) {
   process_.reset();
   std::filesystem::remove(folder_ / "stdout.txt");
-  process_ = std::make_unique<ChildProcess>(Command{commandLine(), folder_.path()});
+  process_ = std::make_unique<ChildProcess>(Command{commandLine(port), folder_.path()});
   port_ = 0;
   eventually(kPatience, [this] {
     port_ = announcedPort(process_->out());

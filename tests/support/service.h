@@ -20,7 +20,8 @@ class Service {
  public:
   explicit Service(ServiceOptions options = {});
 
-  void start();      // throws with the log when it does not come up
+  // On a free port unless one is named; throws with the log when it does not come up.
+  void start(std::uint16_t port = 0);
   void interrupt();  // asks it to stop and does not wait
   int awaitExit();   // the exit code, -1 when it had to be killed
   int stop();        // both
@@ -34,7 +35,8 @@ class Service {
   std::string database() const { return (folder_ / "muster.db").string(); }
   std::string log() const { return readFile(folder_ / "stderr.txt"); }
 
-  std::vector<std::string> commandLine() const;  // what it was started with
+  // What it is started with.
+  std::vector<std::string> commandLine(std::uint16_t port = 0) const;
 
  private:
   ServiceOptions options_;

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "app/cli/event_stream.h"
-#include "app/cli/json_fields.h"
 #include "app/cli/new_job_json.h"
 #include "app/cli/pool_assignments.h"
 #include "app/cli/problem_text.h"
+#include "app/client/json_fields.h"
 
 namespace muster {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/cli/api_client.h"
+#include "app/client/api_client.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -91,7 +91,7 @@ TEST(CommandLine, globalOptionsMayStandAnywhere) {
         std::vector<std::string>{"jobs", "show", "j", "--url", "http://h:1", "-o", "json"}}) {
     const auto line = parseCommandLine(args, {{"MUSTER_URL", "http://other"}});
     ASSERT_TRUE(line);
-    EXPECT_EQ(line->url, "http://h:1");
+    EXPECT_EQ(line->service.url, "http://h:1");
     EXPECT_TRUE(line->json);
   }
 }
@@ -100,8 +100,8 @@ TEST(CommandLine, environmentGivesWhatFlagsDoNot) {
   const auto line = parseCommandLine(
       {"health"}, {{"MUSTER_URL", "http://h"}, {"MUSTER_TOKEN", " t\n"}, {"NO_COLOR", "1"}});
   ASSERT_TRUE(line);
-  EXPECT_EQ(line->url, "http://h");
-  EXPECT_EQ(line->token, "t");
+  EXPECT_EQ(line->service.url, "http://h");
+  EXPECT_EQ(line->service.token, "t");
   EXPECT_TRUE(line->no_color);
   EXPECT_EQ(parseCommandLine({"health"}, {})->url, "http://127.0.0.1:8080");
 }

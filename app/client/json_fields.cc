@@ -1,4 +1,4 @@
-#include "app/cli/json_fields.h"
+#include "app/client/json_fields.h"
 
 namespace muster {
 

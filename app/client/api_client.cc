@@ -1,4 +1,4 @@
-#include "app/cli/api_client.h"
+#include "app/client/api_client.h"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -70,8 +70,13 @@ std::size_t takeBody(char* data, std::size_t size, std::size_t count, void* user
   return exchange.stopped ? 0 : bytes.size();
 }
 
+int askGivenUp(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const ApiRequest*>(user)->given_up() ? 1 : 0;
+}
+
 Unreachable explain(CURLcode code, const char* detail, const ApiRequest& request) {
   if (code == CURLE_COULDNT_CONNECT) return {"nothing answers there", true};
+  if (code == CURLE_ABORTED_BY_CALLBACK) return {"given up"};
   if (code == CURLE_OPERATION_TIMEDOUT) {
     return {fmt::format("no answer to {} {} in time", request.method, request.path)};
   }
@@ -160,6 +165,11 @@ tl::expected<ApiAnswer, Unreachable> ApiClient::Connection::run(const ApiRequest
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, takeBody);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+  if (request.given_up) {
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, askGivenUp);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &request);
+  }
   if (request.body || request.method == "POST") {
     const std::string_view body = request.body ? std::string_view(*request.body) : "";
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));

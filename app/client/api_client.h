@@ -21,6 +21,8 @@ struct ApiRequest {
   std::optional<std::string> body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
   Millis timeout = Seconds(30);  // for the whole exchange; a stream has no such limit
+  // Asked about once a second, and after a signal: true ends the exchange as Unreachable.
+  std::function<bool()> given_up = {};
 };
 
 struct ApiAnswer {

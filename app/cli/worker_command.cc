@@ -1,0 +1,44 @@
+#include "app/cli/commands.h"
+#include "app/worker/worker_loop.h"
+
+namespace muster {
+namespace {
+
+Millis millisOf(double seconds) { return Millis(static_cast<std::int64_t>(seconds * 1000)); }
+
+std::string valueOf(const Environment& env, const char* name) {
+  const auto found = env.find(name);
+  return found == env.end() ? "" : found->second;
+}
+
+}  // namespace
+
+int run(const WorkerCommand& command, const ServiceAccess& service, const Environment& env,
+        Terminal& terminal) {
+  const WorkerExit exit = runWorker({.url = service.url,
+                                     .token = service.token,
+                                     .pool = command.pool,
+                                     .worker_id = valueOf(env, "MUSTER_WORKER_ID"),
+                                     .launch_token = valueOf(env, "MUSTER_LAUNCH_TOKEN"),
+                                     .capabilities = command.capabilities,
+                                     .command = command.command,
+                                     .environment = {env.begin(), env.end()},
+                                     .loop = command.loop,
+                                     .max_jobs = command.max_jobs,
+                                     .idle_timeout = millisOf(command.idle_timeout_seconds),
+                                     .connect_timeout = millisOf(command.connect_timeout_seconds),
+                                     .shutdown_timeout = millisOf(command.shutdown_timeout_seconds),
+                                     .max_result_bytes = command.max_result_bytes},
+                                    terminal.out);
+  switch (exit) {
+    case WorkerExit::kOk:
+      return kExitOk;
+    case WorkerExit::kFailed:
+      return kExitFailed;
+    case WorkerExit::kUnreachable:
+      return kExitUnreachable;
+  }
+  return kExitFailed;
+}
+
+}  // namespace muster

@@ -1,0 +1,65 @@
+#include "app/cli/worker_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "models/ids.h"
+
+namespace muster {
+namespace {
+
+constexpr double kYearSeconds = 365.0 * 24 * 3600;
+
+void addSeconds(CLI::App& app, const char* name, double& seconds, const char* help) {
+  app.add_option(name, seconds, help)->type_name("S")->check(CLI::Range(0.0, kYearSeconds));
+}
+
+}  // namespace
+
+void addWorkerOptions(CLI::App& app, WorkerCommand& options) {
+  app.add_option("--pool", options.pool, "pool to work for; also MUSTER_POOL_ID")
+      ->type_name("POOL");
+  app.add_flag("--loop", options.loop, "go on with the next job, and wait for one (one job)");
+  app.add_option("--max-jobs", options.max_jobs, "with --loop: end after so many (0: no limit)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000'000));
+  addSeconds(app, "--idle-timeout-seconds", options.idle_timeout_seconds,
+             "with --loop: end after so long without a job (30); 0 waits for ever");
+  app.add_option("--builtin", options.builtin,
+                 "in place of CMD: echo answers with the data, after its delay_seconds")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"echo"}));
+  app.add_option("--capability", options.capabilities,
+                 "what this worker can do, for jobs that ask for it; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  addSeconds(app, "--connect-timeout", options.connect_timeout_seconds,
+             "how long to try to reach the service (30)");
+  addSeconds(app, "--shutdown-timeout-seconds", options.shutdown_timeout_seconds,
+             "how long a job may go on after SIGTERM (30)");
+  app.add_option("--max-result-bytes", options.max_result_bytes,
+                 "most that a result may have (2 MiB); the job fails when it has more")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 30));
+}
+
+std::vector<std::string> takeWorkerCommand(std::vector<std::string>& args) {
+  const auto dashes = std::find(args.begin(), args.end(), "--");
+  const bool is_worker = std::find(args.begin(), dashes, "worker") != dashes;
+  if (dashes == args.end() || !is_worker) return {};
+  std::vector<std::string> command(dashes + 1, args.end());
+  args.erase(dashes, args.end());
+  return command;
+}
+
+std::string workerFault(const WorkerCommand& options) {
+  if (options.pool.empty()) return "--pool is required (or MUSTER_POOL_ID)";
+  if (!isValidId(options.pool)) return "--pool: expected 1 to 128 letters, digits or . _ ~ : -";
+  if (options.command.empty() == options.builtin.empty()) {
+    return "give either a command after -- or --builtin echo";
+  }
+  if (!options.command.empty() && options.command.front().empty()) return "the command is empty";
+  return "";
+}
+
+}  // namespace muster

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/commands.h"
+
+namespace CLI {
+class App;
+}
+
+namespace muster {
+
+// Adds the options of `muster worker`; what is parsed goes into `options`.
+void addWorkerOptions(CLI::App& app, WorkerCommand& options);
+
+// Takes what stands behind the `--` of `muster worker` out of `args`: the command belongs to the
+// user as it is, and the parser would read it as ours.
+std::vector<std::string> takeWorkerCommand(std::vector<std::string>& args);
+
+// What is wrong with the options taken together; empty when nothing is.
+std::string workerFault(const WorkerCommand& options);
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/worker/worker_watch.h"
+
+namespace muster {
+
+struct JobCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // NAME=value
+  std::string input;             // for its standard input
+  std::size_t max_output = 0;    // of standard output to keep; the rest is read and dropped
+  Millis grace = Seconds(5);     // between SIGTERM and SIGKILL
+};
+
+// Runs the command until it ends or the watch says stop. Reads whatever it writes, whether or not
+// it reads what it is given. A process that it leaves behind in its group is killed.
+JobEnd runCommand(const JobCommand& command, WorkerWatch& watch);
+
+// The built-in worker: answers with `data` after its `delay_seconds`, at most an hour.
+JobEnd runEcho(const std::string& data, std::size_t max_output, WorkerWatch& watch);
+
+}  // namespace muster

@@ -1,0 +1,171 @@
+#include "app/worker/service_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/json/json_writer.h"
+#include "models/worker.h"
+
+namespace muster {
+namespace {
+
+constexpr Millis kEndTimeout = Seconds(3);
+constexpr Millis kDefaultLease = Seconds(60);
+
+std::optional<Seconds> retryAfter(const ApiAnswer& answer) {
+  const auto found = answer.headers.find("retry-after");
+  if (found == answer.headers.end()) return std::nullopt;
+  constexpr int kLongest = 3600;
+  int seconds = 0;
+  const std::string& text = found->second;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return Seconds(std::clamp(seconds, 0, kLongest));
+}
+
+Refusal refusalOf(const ApiAnswer& answer) {
+  Refusal refusal{answer.status, "", fmt::format("status {}", answer.status), retryAfter(answer)};
+  if (const auto problem = JsonAnswer::parse(answer.body)) {
+    refusal.code = textOf(problem->root(), "code");
+    if (auto detail = textOf(problem->root(), "detail"); !detail.empty()) refusal.detail = detail;
+  }
+  return refusal;
+}
+
+Millis secondsOf(JsonValue value, std::string_view name, Millis otherwise) {
+  const auto found = member(value, name);
+  const auto seconds = found ? found->number() : std::nullopt;
+  if (!seconds || *seconds <= 0) return otherwise;
+  constexpr double kYear = 365.0 * 24 * 3600;
+  return Millis(static_cast<std::int64_t>(std::min(*seconds, kYear) * 1000));
+}
+
+Millis leaseOf(JsonValue job) {
+  const auto from = timeOf(job, "claimed_at"), until = timeOf(job, "lease_expires_at");
+  return from && until && *until > *from ? *until - *from : kDefaultLease;
+}
+
+ClaimedJob readJob(JsonValue job) {
+  const auto data = member(job, "data");
+  return {.id = textOf(job, "id"),
+          .data = data ? std::string(data->raw()) : "null",
+          .attempt = textOf(job, "attempt"),
+          .lease_token = textOf(job, "lease_token"),
+          .effect_key = textOf(job, "effect_key"),
+          .traceparent = textOf(job, "traceparent"),
+          .lease = leaseOf(job)};
+}
+
+tl::expected<void, Refusal> done(const tl::expected<JsonAnswer, Refusal>& answer) {
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
+}
+
+}  // namespace
+
+ServiceClient::Answer<JsonAnswer> ServiceClient::call(const ApiRequest& request) {
+  auto answer = api_.send(request);
+  if (!answer) return tl::unexpected(Refusal{0, "unreachable", answer.error().what});
+  if (!answer->ok()) return tl::unexpected(refusalOf(*answer));
+  auto json = JsonAnswer::parse(std::move(answer->body));
+  if (!json) {
+    return tl::unexpected(
+        Refusal{answer->status, "not_json", "the answer is not JSON; is this a Muster service?"});
+  }
+  return *std::move(json);
+}
+
+ServiceClient::Answer<Registration> ServiceClient::registerWorker(const WorkerIdentity& identity,
+                                                                  const std::string& key) {
+  JsonWriter body;
+  body.beginObject().field("pool_id", identity.pool);
+  if (!identity.worker_id.empty()) body.field("worker_id", identity.worker_id);
+  if (!identity.host.empty()) body.field("host", identity.host);
+  body.field("pid", identity.pid).field("mode", identity.loop ? "loop" : "once");
+  if (!identity.launch_token.empty()) body.field("launch_token", identity.launch_token);
+  body.list("capabilities", identity.capabilities).endObject();
+  const auto answer = call({.method = "POST",
+                            .path = "/v1/workers",
+                            .body = body.take(),
+                            .headers = {{"Idempotency-Key", key}},
+                            .timeout = Seconds(10)});
+  if (!answer) return tl::unexpected(answer.error());
+  const JsonValue root = answer->root();
+  return Registration{
+      .worker_id = textOf(root, "worker_id"),
+      .worker_token = textOf(root, "worker_token"),
+      .heartbeat_interval = secondsOf(root, "heartbeat_interval_seconds", kDefaultLease / 2),
+      .lease = secondsOf(root, "lease_seconds", kDefaultLease)};
+}
+
+ServiceClient::Answer<ClaimAnswer> ServiceClient::claim(const std::string& pool,
+                                                        const std::string& worker, Millis wait,
+                                                        const GivenUp& given_up) {
+  JsonWriter body;
+  body.beginObject().field("worker_id", worker);
+  if (wait > Millis(0)) {
+    body.field("wait_seconds", static_cast<double>(wait.count()) / 1000);
+  }
+  const auto answer = call({.method = "POST",
+                            .path = apiPath({"v1", "pools", pool, "claim"}),
+                            .body = body.endObject().take(),
+                            .timeout = wait + Seconds(10),
+                            .given_up = given_up});
+  if (!answer) return tl::unexpected(answer.error());
+  ClaimAnswer claimed;
+  claimed.terminating = textOf(answer->root(), "worker_status") == worker_status::kTerminating;
+  for (const auto& item : itemsOf(answer->root(), "items")) claimed.job = readJob(item);
+  return claimed;
+}
+
+ServiceClient::Answer<HeartbeatAnswer> ServiceClient::heartbeat(const std::string& worker,
+                                                                Millis timeout,
+                                                                const GivenUp& given_up) {
+  const auto answer = call({.method = "POST",
+                            .path = apiPath({"v1", "workers", worker, "heartbeat"}),
+                            .body = "{}",
+                            .timeout = timeout,
+                            .given_up = given_up});
+  if (!answer) return tl::unexpected(answer.error());
+  HeartbeatAnswer beat;
+  beat.drain = textOf(answer->root(), "status") == worker_status::kTerminating;
+  for (const auto& command : itemsOf(answer->root(), "commands")) {
+    const std::string type = textOf(command, "type");
+    if (type == "drain") beat.drain = true;
+    if (type == "cancel") beat.cancelled.push_back(textOf(command, "job_id"));
+  }
+  for (const auto& lease : itemsOf(answer->root(), "leases")) {
+    beat.held.push_back(textOf(lease, "job_id"));
+  }
+  return beat;
+}
+
+ServiceClient::Answer<void> ServiceClient::report(const std::string& job, const JobReport& report) {
+  return done(call({.method = "POST",
+                    .path = apiPath({"v1", "jobs", job, report.verb}),
+                    .body = report.body,
+                    .timeout = Seconds(30)}));
+}
+
+ServiceClient::Answer<void> ServiceClient::releaseAs(const std::string& worker,
+                                                     const std::string& job) {
+  JsonWriter body;
+  body.beginObject().field("worker_id", worker).endObject();
+  return done(call({.method = "POST",
+                    .path = apiPath({"v1", "jobs", job, "release"}),
+                    .body = body.take(),
+                    .timeout = Seconds(10)}));
+}
+
+ServiceClient::Answer<void> ServiceClient::end(const std::string& worker) {
+  JsonWriter body;
+  body.beginObject().field("status", worker_status::kTerminated).endObject();
+  return done(call({.method = "PATCH",
+                    .path = apiPath({"v1", "workers", worker}),
+                    .body = body.take(),
+                    .timeout = kEndTimeout}));
+}
+
+}  // namespace muster

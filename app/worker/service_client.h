@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "app/client/api_client.h"
+#include "app/client/json_fields.h"
+#include "app/worker/job_report.h"
+#include "models/time.h"
+
+namespace muster {
+
+// Why a call did not get what it asked for.
+struct Refusal {
+  int status = 0;  // 0: no answer
+  std::string code = {};
+  std::string detail = {};
+  std::optional<Seconds> retry_after = {};
+
+  // The same call may get another answer later.
+  bool mayPass() const { return status == 0 || status == 429 || status >= 500; }
+  // The service does not know this worker any more.
+  bool isGone() const { return status == 410; }
+};
+
+struct WorkerIdentity {
+  std::string worker_id;  // empty: the service makes one
+  std::string pool;
+  std::string host;
+  int pid = 0;
+  bool loop = false;
+  std::string launch_token;
+  std::vector<std::string> capabilities;
+};
+
+struct Registration {
+  std::string worker_id;
+  std::string worker_token;
+  Millis heartbeat_interval;
+  Millis lease;
+};
+
+struct ClaimedJob {
+  std::string id;
+  std::string data;  // JSON, as it was pushed
+  std::string attempt;
+  std::string lease_token;
+  std::string effect_key;
+  std::string traceparent;  // empty: none
+  Millis lease;             // how long it was given for
+};
+
+struct ClaimAnswer {
+  std::optional<ClaimedJob> job;
+  bool terminating = false;
+};
+
+struct HeartbeatAnswer {
+  bool drain = false;
+  std::vector<std::string> cancelled;  // jobs
+  std::vector<std::string> held;       // jobs whose leases were renewed
+};
+
+// What a worker says to the service, one call each and no second try. Blocks. Not thread-safe: one
+// per thread.
+class ServiceClient {
+ public:
+  template <class T>
+  using Answer = tl::expected<T, Refusal>;
+  using GivenUp = std::function<bool()>;
+
+  ServiceClient(std::string url, std::string token) : api_(std::move(url), std::move(token)) {}
+
+  // `key` makes a repeated call the same registration.
+  Answer<Registration> registerWorker(const WorkerIdentity& identity, const std::string& key);
+  Answer<ClaimAnswer> claim(const std::string& pool, const std::string& worker, Millis wait,
+                            const GivenUp& given_up);
+  Answer<HeartbeatAnswer> heartbeat(const std::string& worker, Millis timeout,
+                                    const GivenUp& given_up = {});
+  Answer<void> report(const std::string& job, const JobReport& report);
+  // Gives back a job whose lease token is not known.
+  Answer<void> releaseAs(const std::string& worker, const std::string& job);
+  Answer<void> end(const std::string& worker);
+
+ private:
+  Answer<JsonAnswer> call(const ApiRequest& request);
+
+  ApiClient api_;
+};
+
+}  // namespace muster

@@ -1,0 +1,258 @@
+#include "app/worker/worker_loop.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <ostream>
+#include <random>
+
+#include "app/log/log.h"
+#include "app/log/system_clock.h"
+#include "app/worker/command_environment.h"
+#include "app/worker/heartbeat_thread.h"
+#include "app/worker/job_command.h"
+#include "app/worker/retry_pause.h"
+
+namespace muster {
+namespace {
+
+constexpr Millis kLongestWait = Seconds(20);  // of one claim; the service allows 30
+constexpr Millis kLastTries = Seconds(5);     // to give a job back before the end
+
+std::string hostName() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+class WorkerLoop {
+ public:
+  WorkerLoop(const WorkerOptions& options, std::ostream& out)
+      : options_(options),
+        out_(out),
+        log_(clock_, LogLevel::kInfo),
+        watch_(clock_, options.shutdown_timeout) {}
+
+  WorkerExit run();
+
+ private:
+  using Moment = WorkerWatch::Moment;
+  template <class T>
+  using Answer = ServiceClient::Answer<T>;
+
+  // Asks again while the answer may become another one, until `until` or `enough` says so.
+  template <class Call, class Enough>
+  auto persist(const Call& call, Moment until, const Enough& enough) -> decltype(call());
+
+  WorkerExit refuse(const char* what, const Refusal& refusal);
+  WorkerExit work(ServiceClient& client, HeartbeatThread& heartbeat);
+  Answer<ClaimAnswer> claim(ServiceClient& client, Moment idle_since);
+  JobEnd perform(const ClaimedJob& job);
+  void report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end);
+  void giveBackUnheld(ServiceClient& client);
+
+  const WorkerOptions& options_;
+  std::ostream& out_;
+  SystemClock clock_;
+  Log log_;
+  WorkerWatch watch_;
+  std::random_device random_;
+  std::string worker_;
+  std::string worker_token_;
+  // The service may believe that we hold a job we know nothing of (any more).
+  bool may_hold_unknown_ = false;
+};
+
+template <class Call, class Enough>
+auto WorkerLoop::persist(const Call& call, Moment until, const Enough& enough) -> decltype(call()) {
+  for (int failures = 1;; ++failures) {
+    auto answer = call();
+    if (answer || !answer.error().mayPass() || enough()) return answer;
+    const double dice = std::generate_canonical<double, 32>(random_);
+    const auto again = watch_.now() + retryPause(failures, answer.error().retry_after, dice);
+    if (again >= until) return answer;
+    log_.warn("trying again", {{"code", answer.error().code}, {"detail", answer.error().detail}});
+    while (watch_.now() < again && !enough()) watch_.wait(again);
+    if (enough()) return answer;
+  }
+}
+
+WorkerExit WorkerLoop::refuse(const char* what, const Refusal& refusal) {
+  if (refusal.isGone()) {
+    log_.warn("the service told this worker to stop", {{"detail", refusal.detail}});
+    return WorkerExit::kOk;
+  }
+  log_.error(what, {{"url", options_.url}, {"code", refusal.code}, {"detail", refusal.detail}});
+  return refusal.status == 0 ? WorkerExit::kUnreachable : WorkerExit::kFailed;
+}
+
+WorkerExit WorkerLoop::run() {
+  const WorkerIdentity identity{options_.worker_id,   options_.pool, hostName(),
+                                ::getpid(),           options_.loop, options_.launch_token,
+                                options_.capabilities};
+  const std::string key =
+      fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random_(), random_(), random_(), random_());
+  ServiceClient stranger(options_.url, options_.token);
+  const auto registration =
+      persist([&] { return stranger.registerWorker(identity, key); },
+              watch_.now() + options_.connect_timeout, [this] { return !watch_.mayClaim(); });
+  if (!registration) {
+    if (!watch_.mayClaim()) return WorkerExit::kOk;
+    return refuse("cannot register", registration.error());
+  }
+  worker_ = registration->worker_id;
+  worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
+  log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
+  ServiceClient client(options_.url, worker_token_);
+  WorkerExit exit = WorkerExit::kOk;
+  {
+    HeartbeatThread heartbeat(options_.url, *registration, watch_, log_);
+    exit = work(client, heartbeat);
+  }
+  if (watch_.isGone()) {
+    log_.warn("the service has written this worker off", {{"worker", worker_}});
+    return exit;
+  }
+  giveBackUnheld(client);
+  // Best effort: a service that cannot be reached finds out by itself.
+  if (const auto ended = client.end(worker_); !ended) {
+    log_.warn("could not say goodbye", {{"code", ended.error().code}});
+  } else {
+    log_.info("ended", {{"worker", worker_}});
+  }
+  return exit;
+}
+
+WorkerExit WorkerLoop::work(ServiceClient& client, HeartbeatThread& heartbeat) {
+  int jobs = 0;
+  Moment idle_since = watch_.now();
+  while (watch_.mayClaim()) {
+    const auto claimed = claim(client, idle_since);
+    if (!claimed) {
+      if (claimed.error().isGone() || claimed.error().code == "worker_unknown") {
+        watch_.noteGone();
+      }
+      if (!watch_.mayClaim()) break;
+      return refuse("cannot claim", claimed.error());
+    }
+    if (claimed->terminating) watch_.noteDrain();
+    if (!claimed->job) {
+      const bool waited = options_.loop && (options_.idle_timeout == Millis(0) ||
+                                            watch_.now() < idle_since + options_.idle_timeout);
+      if (waited || claimed->terminating) continue;
+      if (jobs == 0) out_ << "no_work_available" << std::endl;
+      return WorkerExit::kOk;
+    }
+    const ClaimedJob& job = *claimed->job;
+    watch_.hold(job);
+    heartbeat.keepAlive(job.lease);
+    log_.info("claimed", {{"job", job.id}, {"attempt", job.attempt}});
+    const JobEnd end = perform(job);
+    report(client, job, end);
+    watch_.letGo();
+    if (end.kind == JobEnd::Kind::kNotStarted) return WorkerExit::kFailed;
+    ++jobs;
+    if (!options_.loop || (options_.max_jobs > 0 && jobs >= options_.max_jobs)) break;
+    idle_since = watch_.now();
+  }
+  return WorkerExit::kOk;
+}
+
+ServiceClient::Answer<ClaimAnswer> WorkerLoop::claim(ServiceClient& client, Moment idle_since) {
+  const bool for_ever = options_.loop && options_.idle_timeout == Millis(0);
+  const Moment until = for_ever        ? Moment::max()
+                       : options_.loop ? idle_since + options_.idle_timeout
+                                       : watch_.now() + options_.connect_timeout;
+  const auto stop = [this] { return !watch_.mayClaim(); };
+  return persist(
+      [&]() -> Answer<ClaimAnswer> {
+        giveBackUnheld(client);
+        Millis wait{0};
+        if (options_.loop) {
+          wait =
+              std::min(kLongestWait, for_ever ? kLongestWait : Millis(watch_.millisUntil(until)));
+        }
+        auto answer = client.claim(options_.pool, worker_, wait, stop);
+        if (!answer && answer.error().status == 0) may_hold_unknown_ = true;
+        return answer;
+      },
+      until, stop);
+}
+
+JobEnd WorkerLoop::perform(const ClaimedJob& job) {
+  if (options_.command.empty()) return runEcho(job.data, options_.max_result_bytes, watch_);
+  return runCommand(
+      {.argv = options_.command,
+       .env = commandEnvironment(options_.environment, job,
+                                 {options_.url, options_.pool, worker_, worker_token_}),
+       .input = job.data,
+       .max_output = options_.max_result_bytes},
+      watch_);
+}
+
+// A report is the same however often it is sent, so it is sent until it is answered or the job
+// cannot be ours any more.
+void WorkerLoop::report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end) {
+  auto report = reportOf(end, options_.command.empty() ? "echo" : options_.command.front(),
+                         job.lease_token, options_.max_result_bytes);
+  if (!report) {
+    may_hold_unknown_ = true;
+    log_.warn("the job is not ours any more, it was stopped", {{"job", job.id}});
+    return;
+  }
+  const bool hurry = end.stopped == StopReason::kShutdown;
+  const Moment until = hurry ? watch_.now() + kLastTries : Moment::max();
+  const auto enough = [this, hurry] {
+    const bool told_to_end = watch_.stopReason() == StopReason::kShutdown && !hurry;
+    return watch_.isGone() || watch_.leaseIsOver() || told_to_end;
+  };
+  const auto send = [&] {
+    return persist([&] { return client.report(job.id, *report); }, until, enough);
+  };
+  auto answer = send();
+  const auto refused = [&answer] {
+    if (answer || answer.error().mayPass() || answer.error().isGone()) return false;
+    return answer.error().status != 409 && answer.error().status != 404;
+  };
+  if (refused() && report->verb == "complete") {
+    report = refusedResult(job.lease_token,
+                           "the service did not take the result: " + answer.error().detail);
+    answer = send();
+  }
+  if (refused()) {
+    report = releaseOf(job.lease_token);
+    answer = send();
+  }
+  if (answer) {
+    log_.info("reported", {{"job", job.id}, {"outcome", report->verb}});
+    return;
+  }
+  if (answer.error().isGone()) watch_.noteGone();
+  may_hold_unknown_ = true;
+  log_.warn("could not report", {{"job", job.id},
+                                 {"outcome", report->verb},
+                                 {"code", answer.error().code},
+                                 {"detail", answer.error().detail}});
+}
+
+// The answer to a claim may get lost, and then heartbeats would hold a job that nobody works on.
+void WorkerLoop::giveBackUnheld(ServiceClient& client) {
+  if (!may_hold_unknown_) return;
+  const auto beat = client.heartbeat(worker_, Seconds(3));
+  if (!beat) return;
+  for (const auto& job : beat->held) {
+    if (const auto released = client.releaseAs(worker_, job); !released) return;
+    log_.info("gave back", {{"job", job}});
+  }
+  may_hold_unknown_ = false;
+}
+
+}  // namespace
+
+WorkerExit runWorker(const WorkerOptions& options, std::ostream& out) {
+  return WorkerLoop(options, out).run();
+}
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/time.h"
+
+namespace muster {
+
+// What a worker is told by its command line and environment.
+struct WorkerOptions {
+  std::string url;
+  std::string token;
+  std::string pool;
+  std::string worker_id;     // empty: the service makes one
+  std::string launch_token;  // empty: started by hand
+  std::vector<std::string> capabilities;
+  std::vector<std::string> command;  // empty: the built-in echo
+  std::map<std::string, std::string> environment;
+
+  bool loop = false;
+  int max_jobs = 0;        // 0: no limit
+  Millis idle_timeout{0};  // 0: for ever
+  Millis connect_timeout{0};
+  Millis shutdown_timeout{0};
+  std::size_t max_result_bytes = 0;
+};
+
+enum class WorkerExit {
+  kOk,           // also when the service had no work, or told it to stop
+  kFailed,       // the service said no, or the program cannot be run
+  kUnreachable,  // no answer within the connect timeout
+};
+
+// A whole life of a worker: registers, works, reports, ends. Says `no_work_available` on `out` when
+// it got no job; what happens goes to standard error. Handles the signals of this process
+// meanwhile.
+WorkerExit runWorker(const WorkerOptions& options, std::ostream& out);
+
+}  // namespace muster
