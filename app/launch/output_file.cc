@@ -9,48 +9,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/json/utf8.h"
+
 namespace muster {
 namespace {
 
 constexpr off_t kTrimAbove = 1 << 20;
 constexpr off_t kPage = 4096;
 
-// How many bytes the character at the beginning takes; 0 when it is none.
-std::size_t characterSize(std::string_view text) {
-  const auto at = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = at(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xf0 && first < 0xf5   ? 4
-                           : first >= 0xe0 && first < 0xf0 ? 3
-                           : first >= 0xc2 && first < 0xe0 ? 2
-                                                           : 0;
-  if (size == 0 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xe0 && at(1) < 0xa0) || (first == 0xf0 && at(1) < 0x90);
-  const bool surrogate = first == 0xed && at(1) >= 0xa0;
-  const bool too_large = first == 0xf4 && at(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : size;
-}
-
 }  // namespace
-
-std::string validUtf8(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const std::size_t size = characterSize(bytes);
-    if (size == 0) {
-      out += "\xef\xbf\xbd";
-      bytes.remove_prefix(1);
-    } else {
-      out += bytes.substr(0, size);
-      bytes.remove_prefix(size);
-    }
-  }
-  return out;
-}
 
 OutputFile::OutputFile(std::string path, bool fresh)
     : path_(std::move(path)),

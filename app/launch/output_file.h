@@ -30,7 +30,4 @@ class OutputFile {
   int fd_;
 };
 
-// Every byte that is no UTF-8 becomes U+FFFD.
-std::string validUtf8(std::string_view bytes);
-
 }  // namespace muster

@@ -44,15 +44,4 @@ std::optional<std::string> resultOf(std::string_view output) {
   return JsonWriter().value(validUtf8(output)).take();
 }
 
-std::string validUtf8(std::string_view bytes) {
-  std::string text;
-  text.reserve(bytes.size());
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = utf8Length(bytes, at);
-    text.append(length == 0 ? "\xEF\xBF\xBD" : bytes.substr(at, length));
-    at += std::max<std::size_t>(length, 1);
-  }
-  return text;
-}
-
 }  // namespace muster

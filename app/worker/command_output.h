@@ -34,7 +34,4 @@ class CommandOutput {
 // not count), else a JSON string without the newlines at its end. Nothing when there is no text.
 std::optional<std::string> resultOf(std::string_view output);
 
-// Bytes that are no UTF-8 as U+FFFD.
-std::string validUtf8(std::string_view bytes);
-
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "models/json/json_writer.h"
+#include "models/json/utf8.h"
 
 namespace muster {
 namespace {

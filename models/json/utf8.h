@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -27,6 +28,18 @@ inline std::size_t utf8Length(std::string_view text, std::size_t at) {
     return 4;
   }
   return 0;
+}
+
+// Every byte that is no UTF-8 becomes U+FFFD.
+inline std::string validUtf8(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t length = utf8Length(bytes, at);
+    text.append(length == 0 ? "\xEF\xBF\xBD" : bytes.substr(at, length));
+    at += length == 0 ? 1 : length;
+  }
+  return text;
 }
 
 }  // namespace muster
