@@ -27,6 +27,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  pid_t pid() const { return pid_; }
   void signal(int number) const;
   bool running();
   // The exit code, or 128 + the signal that ended it; nothing when it still runs at the deadline.

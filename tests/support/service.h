@@ -28,6 +28,7 @@ class Service {
   void kill9();      // leaves it no time to tidy up
   void restart();    // stop and start on the same database
   bool running();
+  pid_t pid() const { return process_->pid(); }
 
   std::string url() const;
   std::uint16_t port() const { return port_; }
