@@ -175,6 +175,16 @@ TEST_F(Command, output_that_is_no_json_becomes_a_string) {
   EXPECT_EQ(done.raw("result"), "\"Grüße\\u0000 🙂 \xEF\xBF\xBD\"") << done;
 }
 
+TEST_F(Command, output_as_deep_as_the_service_allows_is_taken) {
+  for (const int depth : {63, 64}) {
+    const Json::Value job = pool_.push();
+    std::string deep;
+    for (int i = 0; i < depth; ++i) deep = '[' + deep + ']';
+    EXPECT_EQ(work({"--", "printf", "%s", deep}), 0) << err();
+    EXPECT_EQ(pool_.job(job)["status"], "done") << depth;
+  }
+}
+
 TEST_F(Command, what_it_leaves_behind_is_ended) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("sleep 1000 & echo $! > pid; echo 1"), 0) << err();

@@ -78,6 +78,32 @@ TEST_F(Outage, a_worker_gives_up_when_nobody_answers) {
   EXPECT_NE(worker->err().find("cannot register"), std::string::npos) << worker->err();
 }
 
+TEST(WorkerTokens, the_worker_uses_its_own_once_it_has_registered) {
+  // The token is "secret"; of the scopes of a worker it has no other.
+  Service service({.settings =
+                       "tokens:\n  - {name: w, scopes: [work, produce], sha256: "
+                       "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b}\n"});
+  const Headers authorized = {{"Authorization", "Bearer secret"}};
+  Http http(service.url());
+  ASSERT_EQ(http.post("/v1/pools/p/jobs", R"({"data":1})", authorized).status, 201);
+  TempFolder folder;
+  const auto work = [&](const std::string& variable) {
+    Command command{{musterBinary(), "worker", "--pool", "p", "--", "sh", "-c",
+                     "echo \"$MUSTER_WORKER_TOKEN\" > token"},
+                    folder.path()};
+    command.env = {"MUSTER_URL=" + service.url(), variable};
+    ChildProcess worker(command);
+    const int code = worker.wait().value_or(-1);
+    return std::pair(code, worker.err());
+  };
+  EXPECT_EQ(work("MUSTER_TOKEN=wrong").first, 1);
+  const auto [code, err] = work("MUSTER_TOKEN=secret");
+  EXPECT_EQ(code, 0) << err;
+  EXPECT_NE(err.find("outcome=complete"), std::string::npos) << err;
+  EXPECT_EQ(readFile(folder / "token").find("secret"), std::string::npos);
+  EXPECT_EQ(work("MUSTER_WORKER_TOKEN=secret").first, 0);
+}
+
 TEST_F(Outage, a_launch_token_that_is_not_valid_means_stop) {
   Command command{{musterBinary(), "worker", "--pool", "p", "--builtin", "echo"}, folder_.path()};
   command.env = {"MUSTER_URL=" + own_.url(), "MUSTER_LAUNCH_TOKEN=of-yesterday"};

@@ -125,6 +125,20 @@ TEST_F(Stopping, sigterm_ends_a_worker_that_waits) {
   EXPECT_EQ(workerStatus(), "terminated");
 }
 
+TEST_F(Stopping, a_job_that_comes_together_with_sigterm_costs_no_try) {
+  for (int round = 0; round < 10; ++round) {
+    const auto worker = startScript("cat", {"--loop", "--idle-timeout-seconds", "0"});
+    ASSERT_TRUE(eventually(kPatience, [this] { return pool_.stats()["idle_workers"] == 1; }));
+    PendingReply push(service().url(), {"POST", pool_.path("/jobs"), R"({"data":1})"});
+    worker->signal(SIGTERM);
+    ASSERT_TRUE(push.finished(kPatience));
+    EXPECT_EQ(worker->wait(), 0) << worker->err();
+    const Json::Value job = pool_.job(push.reply().json);
+    EXPECT_TRUE(job["status"] == "done" || job["attempts"] == 0) << job << worker->err();
+    EXPECT_EQ(http_.del("/v1/jobs/" + job["id"].asString()).status, 204);
+  }
+}
+
 TEST_F(Stopping, the_built_in_echo_can_be_cancelled) {
   job_ = pool_.push(R"("data":{"delay_seconds":1000})");
   const auto worker = start({"--builtin", "echo"});

@@ -103,7 +103,32 @@ TEST(CommandLine, environmentGivesWhatFlagsDoNot) {
   EXPECT_EQ(line->service.url, "http://h");
   EXPECT_EQ(line->service.token, "t");
   EXPECT_TRUE(line->no_color);
-  EXPECT_EQ(parseCommandLine({"health"}, {})->url, "http://127.0.0.1:8080");
+  EXPECT_EQ(parseCommandLine({"health"}, {})->service.url, "http://127.0.0.1:8080");
+}
+
+TEST(CommandLine, aWorkersCommandIsTakenAsItStands) {
+  const auto worker =
+      parsed<WorkerCommand>({"worker", "--pool", "p", "--loop", "--capability", "a", "--capability",
+                             "b,c", "--", "sh", "--pool", "[1,2]", "", "--", "worker"});
+  EXPECT_EQ(worker.pool, "p");
+  EXPECT_TRUE(worker.loop);
+  EXPECT_EQ(worker.capabilities, (std::vector<std::string>{"a", "b,c"}));
+  EXPECT_EQ(worker.command,
+            (std::vector<std::string>{"sh", "--pool", "[1,2]", "", "--", "worker"}));
+  EXPECT_EQ(parsed<WorkerCommand>({"worker", "--pool", "p", "--builtin", "echo"}).builtin, "echo");
+}
+
+TEST(CommandLine, aLaunchedWorkerIsToldByItsEnvironment) {
+  const Environment env = {{"MUSTER_POOL_ID", "p"},
+                           {"MUSTER_TOKEN", "t"},
+                           {"MUSTER_WORKER_TOKEN", "w"},
+                           {"MUSTER_URL", "http://h"}};
+  const auto line = parseCommandLine({"worker", "--", "cat"}, env);
+  ASSERT_TRUE(line);
+  EXPECT_EQ(std::get<WorkerCommand>(line->command).pool, "p");
+  EXPECT_EQ(line->service.token, "w");
+  EXPECT_EQ(parseCommandLine({"--token", "f", "worker", "--", "cat"}, env)->service.token, "f");
+  EXPECT_EQ(parseCommandLine({"health"}, env)->service.token, "t");
 }
 
 struct Refusal {
@@ -125,6 +150,14 @@ TEST(CommandLine, saysWhatIsWrongAndWhatWasProbablyMeant) {
       {{"jobs", "list", "p", "--status", "x"}, "muster jobs list: "},
       {{"events", "--limit", "0"}, "muster events: "},
       {{"health", "-o", "xml"}, "muster health: "},
+      {{"worker", "--", "cat"}, "muster worker: --pool is required"},
+      {{"worker", "--pool", "a b", "--", "cat"}, "muster worker: --pool: expected"},
+      {{"worker", "--pool", "p"}, "muster worker: give either a command after --"},
+      {{"worker", "--pool", "p", "--"}, "muster worker: give either a command after --"},
+      {{"worker", "--pool", "p", "--builtin", "echo", "--", "cat"}, "muster worker: give either"},
+      {{"worker", "--pool", "p", "cat"}, "muster worker: unexpected argument \"cat\"\n"},
+      {{"worker", "--pool", "p", "--lop", "--", "cat"},
+       "muster worker: unknown option \"--lop\", did you mean \"--loop\"?\n"},
   };
   for (const auto& [args, start] : cases) {
     const auto refusal = refused(args);
