@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,11 +26,32 @@ constexpr std::string_view kWorkerRegistered = "worker.registered";
 constexpr std::string_view kWorkerTerminating = "worker.terminating";
 constexpr std::string_view kWorkerTerminated = "worker.terminated";
 constexpr std::string_view kWorkerLost = "worker.lost";
+constexpr std::string_view kWorkerStarting = "worker.starting";
+constexpr std::string_view kWorkerExited = "worker.exited";
 constexpr std::string_view kPoolCreated = "pool.created";
 constexpr std::string_view kPoolUpdated = "pool.updated";
 constexpr std::string_view kPoolPaused = "pool.paused";
 constexpr std::string_view kPoolResumed = "pool.resumed";
 constexpr std::string_view kPoolDeleted = "pool.deleted";
+constexpr std::string_view kPoolScaled = "pool.scaled";
+constexpr std::string_view kPoolLaunchSuspended = "pool.launch_suspended";
+constexpr std::string_view kTriggerFired = "trigger.fired";
+constexpr std::string_view kTriggerRejected = "trigger.rejected";
+constexpr std::string_view kNodeJoined = "node.joined";
+constexpr std::string_view kNodeLost = "node.lost";
+constexpr std::string_view kLeaderElected = "leader.elected";
+constexpr std::string_view kLeaderLost = "leader.lost";
+
+// All of them: triggers may name any.
+inline constexpr std::array kAll = {
+    kJobCreated,     kJobClaimed,       kJobProgress,       kJobCompleted,
+    kJobFailed,      kJobPoisoned,      kJobReleased,       kJobReassigned,
+    kJobCancelled,   kJobRetried,       kJobExpired,        kJobLateResultDropped,
+    kWorkerStarting, kWorkerRegistered, kWorkerTerminating, kWorkerTerminated,
+    kWorkerLost,     kWorkerExited,     kPoolCreated,       kPoolUpdated,
+    kPoolPaused,     kPoolResumed,      kPoolScaled,        kPoolLaunchSuspended,
+    kPoolDeleted,    kTriggerFired,     kTriggerRejected,   kNodeJoined,
+    kNodeLost,       kLeaderElected,    kLeaderLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.
