@@ -10,10 +10,11 @@ RANKS = [
     ("models/", ("models/",), ("fmt/", "tl/")),
     ("triggers/", ("triggers/", "models/"), ("fmt/", "tl/", "yaml-cpp/")),
     ("app/server/", ("app/", "controllers/", "models/", "triggers/"), ("fmt/", "tl/", "yaml-cpp/", "drogon/", "trantor/")),
+    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/", "curl/")),
     ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "curl/", "CLI/")),
     ("app/main.cc", ("app/",), ()),
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
-    ("controllers/", ("controllers/", "app/", "models/"), ("fmt/", "tl/", "drogon/", "trantor/")),
+    ("controllers/", ("controllers/", "app/", "models/", "triggers/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]
 UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/": ("app/server/", "app/cli/"), "controllers/": ("app/server/", "app/cli/")}
 THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|curl|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")

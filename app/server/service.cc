@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 
+#include "app/config/zone_files.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
 #include "models/embedded_file.h"
@@ -43,7 +45,7 @@ bool changesAPool(const Event& event) {
 }  // namespace
 
 Service::Service(const Settings& settings, const Log& log, const Clock& clock)
-    : settings_(settings), log_(log), clock_(clock) {}
+    : settings_(settings), log_(log), clock_(clock), machines_(log), registry_(findZone) {}
 
 tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,
                                                                   const Log& log,
@@ -51,6 +53,7 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
   if (auto fault = service->applyConfiguredPools()) return tl::unexpected(*fault);
+  if (auto fault = service->applyConfiguredTriggers()) return tl::unexpected(*fault);
   return service;
 }
 
@@ -86,6 +89,7 @@ void Service::wire(std::string secret) {
   workers_ = std::make_unique<WorkerController>(*access_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention);
+  wireTriggers();
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -96,10 +100,42 @@ void Service::wire(std::string secret) {
   workers_->addRoutes(router_);
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
+  triggers_->addRoutes(router_);
+  hooks_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
   metrics_->setRoutes(std::move(names));
+}
+
+void Service::wireTriggers() {
+  const ErrandFailed failed = [this](const std::string& trigger, const std::string& what) {
+    log_.warn("trigger failed", {{"trigger", trigger}, {"detail", what}});
+  };
+  processes_ = std::make_unique<SubprocessTrigger>(process_, failed);
+  functions_ = std::make_unique<LambdaTrigger>(call_, failed);
+  dispatch_ = std::make_unique<Dispatch>(
+      Dispatch::Parts{registry_, *storage_, clock_, machines_, *processes_, *functions_, failed,
+                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); }});
+  triggers_ = std::make_unique<TriggerController>(*gateway_, registry_, *dispatch_);
+  const auto variable = [](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  hooks_ = std::make_unique<HookController>(
+      HookController::Parts{*gateway_, *storage_, *access_, *limits_, registry_, *dispatch_,
+                            *metrics_, variable, log_, clock_});
+}
+
+std::optional<std::string> Service::applyConfiguredTriggers() {
+  std::vector<Trigger> triggers;
+  const auto status = storage_->writeAndWait([this, &triggers](Store& store) {
+    store.triggers().replaceConfigured(configuredTriggers(settings_));
+    triggers = store.triggers().all();
+  });
+  if (!status) return status.error().detail;
+  registry_.replace(std::move(triggers), registry_.stamp());
+  return std::nullopt;
 }
 
 // Pools in the file are what they say there after each start; others are left alone.
@@ -117,19 +153,21 @@ std::optional<std::string> Service::applyConfiguredPools() {
 }
 
 void Service::onCommit(std::span<const Event> events) {
-  if (!metrics_) return;  // the first commits are our own
+  if (!dispatch_) return;  // the first commits are our own
   metrics_->countEvents(events);
   std::map<std::string_view, std::size_t> pools;
   for (const Event& event : events) {
     if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
     if (changesAPool(event)) pools[event.pool] += 1'000'000;
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
-    if (event.job.empty()) {
+    const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
+    if (event.job.empty() && !of_trigger) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
     }
   }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
+  dispatch_->onCommit(events);
 }
 
 void Service::tick() {
@@ -150,6 +188,13 @@ void Service::endWaits() {
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
+}
+
+// What triggers do ends first: it writes to the store.
+void Service::close() {
+  processes_->stop();
+  functions_->stop();
+  storage_->stop();
 }
 
 }  // namespace muster

@@ -7,18 +7,24 @@
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
 #include "app/metrics/metrics.h"
+#include "app/server/logged_machines.h"
+#include "app/server/trigger_actions.h"
 #include "app/waits/wait_list.h"
 #include "controllers/access.h"
 #include "controllers/event_controller.h"
 #include "controllers/gateway.h"
+#include "controllers/hook_controller.h"
 #include "controllers/job_controller.h"
 #include "controllers/lease_controller.h"
 #include "controllers/pool_controller.h"
 #include "controllers/router.h"
 #include "controllers/service_controller.h"
+#include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
 #include "controllers/worker_controller.h"
 #include "models/store/storage.h"
+#include "triggers/dispatch.h"
+#include "triggers/trigger_registry.h"
 
 namespace muster {
 
@@ -36,14 +42,22 @@ class Service {
   // Runs the periodic duties once, in the background; a run under way is not doubled.
   void tick();
 
+  // Fires the triggers whose time has come.
+  void fireDueTriggers() { dispatch_->tick(); }
+
+  // Says where the service can be reached, for processes that triggers start.
+  void setUrl(std::string url) { process_.setUrl(std::move(url)); }
+
   // Ends all waiting, so that drain() can come to an end.
   void endWaits();
-  void close() { storage_->stop(); }
+  void close();
 
  private:
   Service(const Settings& settings, const Log& log, const Clock& clock);
   std::optional<std::string> openStore();
   std::optional<std::string> applyConfiguredPools();
+  std::optional<std::string> applyConfiguredTriggers();
+  void wireTriggers();
   void wire(std::string secret);
   void onCommit(std::span<const Event> events);
 
@@ -65,6 +79,15 @@ class Service {
   std::unique_ptr<EventController> events_;
   std::unique_ptr<UpkeepController> upkeep_;
   std::unique_ptr<ServiceController> service_;
+  LoggedMachines machines_;
+  MusterProcess process_;
+  NetworkCall call_;
+  TriggerRegistry registry_;
+  std::unique_ptr<SubprocessTrigger> processes_;
+  std::unique_ptr<LambdaTrigger> functions_;
+  std::unique_ptr<Dispatch> dispatch_;
+  std::unique_ptr<TriggerController> triggers_;
+  std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
 };

@@ -17,13 +17,14 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   const std::int64_t workers = store.workers().removeEnded(before, kAtOnce);
   const std::int64_t events = store.events().removeOld(before, kEventsAtOnce);
   const std::int64_t answers = store.idempotency().removeExpired(kAtOnce);
+  const std::int64_t deliveries = store.triggers().removeOldDeliveries(kAtOnce);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
-  report.records_removed = jobs + workers + events + answers + lanes;
+  report.records_removed = jobs + workers + events + answers + deliveries + lanes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
-                answers == kAtOnce;
+                answers == kAtOnce || deliveries == kAtOnce;
   return report;
 }
 
