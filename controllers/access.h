@@ -30,6 +30,9 @@ class Access {
   // 401 for a missing or wrong token. `authorization` is the header as it was sent.
   Result<Principal> identify(std::string_view authorization) const;
 
+  // False: everybody who reaches the service may do everything.
+  bool hasTokens() const { return !tokens_.empty(); }
+
   // 421 and 403: a page in a browser must not reach the service through a foreign name or origin.
   Status checkHost(std::string_view host) const;
   Status checkOrigin(std::string_view origin, std::string_view host) const;

@@ -153,7 +153,7 @@ Status Gateway::admit(Exchange& exchange) {
   if (!exchange.known_path) {
     return fail(ErrorCode::kNotFound, fmt::format("there is no {}", request.path));
   }
-  if (exchange.method == "OPTIONS") return {};
+  if (exchange.method == "OPTIONS" && exchange.route == nullptr) return {};
   if (exchange.route == nullptr) {
     return fail(ErrorCode::kMethodNotAllowed,
                 fmt::format("{} allows {}", request.path, fmt::join(exchange.allowed, ", ")));
@@ -176,7 +176,7 @@ Status Gateway::admit(Exchange& exchange) {
 void Gateway::dispatch(const ExchangePtr& exchange) {
   const RequestPtr& request = exchange->request;
   auto respond = [this, exchange](Outcome outcome) { answer(exchange, std::move(outcome)); };
-  if (exchange->method == "OPTIONS") {
+  if (exchange->route == nullptr) {  // OPTIONS, or it would not have been admitted
     Reply reply{204, "", ""};
     reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->allowed, ", ")));
     if (!request->header("access-control-request-method").empty()) {

@@ -58,7 +58,9 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
     match.route = route;
     return match;
   }
-  for (const Route* route : node->routes) match.allowed.push_back(route->method);
+  for (const Route* route : node->routes) {
+    if (route->method != "OPTIONS") match.allowed.push_back(route->method);
+  }
   return match;
 }
 

@@ -41,7 +41,7 @@ class Router {
   struct Match {
     const Route* route = nullptr;  // null: see allowed
     std::vector<std::pair<std::string_view, std::string>> values;
-    std::vector<std::string> allowed;  // the methods of the path; empty: no such path
+    std::vector<std::string> allowed;  // its methods beside OPTIONS; empty: no such path
   };
   Match find(std::string_view method, std::string_view path) const;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,23 @@ constexpr std::string_view kPoolResumed = "pool.resumed";
 constexpr std::string_view kPoolScaled = "pool.scaled";
 constexpr std::string_view kPoolLaunchSuspended = "pool.launch_suspended";
 constexpr std::string_view kPoolDeleted = "pool.deleted";
+constexpr std::string_view kTriggerFired = "trigger.fired";
+constexpr std::string_view kTriggerRejected = "trigger.rejected";
+constexpr std::string_view kNodeJoined = "node.joined";
+constexpr std::string_view kNodeLost = "node.lost";
+constexpr std::string_view kLeaderElected = "leader.elected";
+constexpr std::string_view kLeaderLost = "leader.lost";
+
+// All of them: triggers may name any.
+inline constexpr std::array kAll = {
+    kJobCreated,     kJobClaimed,       kJobProgress,       kJobCompleted,
+    kJobFailed,      kJobPoisoned,      kJobReleased,       kJobReassigned,
+    kJobCancelled,   kJobRetried,       kJobExpired,        kJobLateResultDropped,
+    kWorkerStarting, kWorkerRegistered, kWorkerTerminating, kWorkerTerminated,
+    kWorkerLost,     kWorkerExited,     kPoolCreated,       kPoolUpdated,
+    kPoolPaused,     kPoolResumed,      kPoolScaled,        kPoolLaunchSuspended,
+    kPoolDeleted,    kTriggerFired,     kTriggerRejected,   kNodeJoined,
+    kNodeLost,       kLeaderElected,    kLeaderLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.

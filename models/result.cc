@@ -33,6 +33,11 @@ const ErrorKind& describe(ErrorCode code) {
                                             "The id belongs to a launched worker", false};
   static constexpr ErrorKind kPoolNotEmpty{"pool_not_empty", 409, "The pool still holds jobs",
                                            false};
+  static constexpr ErrorKind kTriggerConfigured{"trigger_configured", 409,
+                                                "The trigger stands in the configuration", false};
+  static constexpr ErrorKind kTriggerDisabled{"trigger_disabled", 409, "The trigger is disabled",
+                                              false};
+  static constexpr ErrorKind kTooMany{"too_many", 409, "There are as many as there may be", false};
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
@@ -89,6 +94,12 @@ const ErrorKind& describe(ErrorCode code) {
       return kWorkerIdTaken;
     case ErrorCode::kPoolNotEmpty:
       return kPoolNotEmpty;
+    case ErrorCode::kTriggerConfigured:
+      return kTriggerConfigured;
+    case ErrorCode::kTriggerDisabled:
+      return kTriggerDisabled;
+    case ErrorCode::kTooMany:
+      return kTooMany;
     case ErrorCode::kGone:
       return kGone;
     case ErrorCode::kEventsExpired:

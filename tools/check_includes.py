@@ -14,9 +14,9 @@ RANKS = [
     ("app/worker/", ("app/worker/", "app/client/", "app/config/", "app/log/", "models/"), ("fmt/", "tl/")),
     ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "CLI/")),
     ("app/main.cc", ("app/",), ()),
-    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/process/", "boost/filesystem/")),
+    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/", "curl/")),
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
-    ("controllers/", ("controllers/", "app/", "models/"), ("fmt/", "tl/", "drogon/", "trantor/")),
+    ("controllers/", ("controllers/", "app/", "models/", "triggers/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]
 UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/client/": ("models/store/",), "app/worker/": ("models/store/",), "app/": ("app/server/", "app/cli/", "app/client/", "app/worker/"), "controllers/": ("app/server/", "app/cli/", "app/client/", "app/worker/")}
 THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|curl|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")

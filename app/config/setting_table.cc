@@ -178,6 +178,10 @@ bool isOrigin(std::string_view value) {
 
 bool isRegion(std::string_view value) { return value.size() <= 128 && isWord(value, "._~:-"); }
 
+bool isPath(std::string_view value) {
+  return !value.empty() && value.find('\0') == std::string_view::npos;
+}
+
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
 
 bool isStore(std::string_view value) {
@@ -242,6 +246,8 @@ std::vector<SettingRow> makeTable() {
       row("auto_create_pools", onOff<&S::auto_create_pools>(),
           "the first push to an unknown pool creates it"),
       row("strict_workers", onOff<&S::strict_workers>(), "only registered workers may claim"),
+      row("trigger_registry", text<&S::trigger_registry, isPath>("a file"),
+          "file with triggers, like trigger_registry.yml"),
       row("heartbeat_interval_seconds", whole<&S::heartbeat_interval, 1, kDay>(),
           "how often a worker reports that it is alive"),
       row("stale_threshold_seconds", whole<&S::stale_threshold, 1, kDay>(),

@@ -47,6 +47,29 @@ void readConfiguredFile(const Overrides& flags, SettingsDraft& draft) {
   }
 }
 
+void readRegistryFile(SettingsDraft& draft) {
+  const std::string path = draft.settings.trigger_registry;
+  if (path.empty()) return;
+  if (auto text = readFile(path)) {
+    readTriggerRegistry(path, *text, draft);
+  } else {
+    draft.addFault(draft.placeOf("trigger_registry"),
+                   fmt::format("trigger_registry {}: {}", path, text.error().detail));
+  }
+}
+
+void warnAboutSecrets(const Environment& env, SettingsDraft& draft) {
+  if (!draft.settings.triggers) return;
+  for (const TriggerSpec& trigger : *draft.settings.triggers) {
+    for (const std::string& secret : trigger.auth.secrets) {
+      if (!secret.starts_with("env:") || env.contains(secret.substr(4))) continue;
+      draft.settings.warnings.push_back(
+          fmt::format("trigger {}: the environment variable {} of its secret is not set",
+                      trigger.name, secret.substr(4)));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view scopeName(Scope scope) { return kScopeNames[static_cast<std::size_t>(scope)]; }
@@ -90,12 +113,24 @@ std::string SettingsDraft::placeOf(std::string_view name) const {
   return found == places.end() ? std::string(name) : found->second;
 }
 
+std::vector<TriggerSpec> configuredTriggers(const Settings& settings) {
+  auto triggers = settings.triggers ? *settings.triggers : defaultTriggers();
+  const TriggerSpec hook = workAddedHook();
+  const bool taken = std::any_of(triggers.begin(), triggers.end(), [&](const TriggerSpec& trigger) {
+    return trigger.name == hook.name;
+  });
+  if (!taken) triggers.push_back(hook);
+  return triggers;
+}
+
 Result<Settings> loadSettings(const Overrides& flags, const Environment& env) {
   SettingsDraft draft;
   readConfiguredFile(flags, draft);
   readEnvironmentSettings(env, draft);
   readFlagSettings(flags, draft);
+  readRegistryFile(draft);
   checkSettings(draft);
+  warnAboutSecrets(env, draft);
   if (draft.faults.empty()) return std::move(draft.settings);
   const auto count = draft.faults.size();
   return tl::unexpected(Error{

@@ -12,6 +12,7 @@
 #include "models/result.h"
 #include "models/store/storage.h"
 #include "models/time.h"
+#include "models/trigger_spec.h"
 
 namespace muster {
 
@@ -49,7 +50,7 @@ struct WorkerTemplate {
 };
 
 // Everything the service can be told at its start. Names and units of the keys are in
-// setting_table.cc; lists with structure (tokens, templates, pools) come from the file only.
+// setting_table.cc; lists with structure (tokens, templates, pools, triggers) come from files only.
 struct Settings {
   ListenAddress listen;
   std::string store = "sqlite:data/muster.db";
@@ -99,6 +100,9 @@ struct Settings {
       {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};
   std::map<std::string, PoolSettings> pools;  // only what the file sets of each
 
+  std::optional<std::vector<TriggerSpec>> triggers;  // absent: the usual ones
+  std::string trigger_registry;                      // a file with more of them
+
   // What is probably not meant but does not stop the service; for the log.
   std::vector<std::string> warnings;
 };
@@ -108,6 +112,9 @@ struct Overrides {
   std::optional<std::string> config_file;  // absent = muster.yml in the working directory, if there
   std::map<std::string, std::string> values;
 };
+
+// What is configured, or else the usual ones, and the hook that is always there.
+std::vector<TriggerSpec> configuredTriggers(const Settings& settings);
 
 // The settings of a pool that sets nothing itself.
 PoolSettings poolDefaults(const Settings& settings);

@@ -35,6 +35,8 @@ struct SettingsDraft {
 
 // `file` is the name shown in messages.
 void readYamlSettings(std::string_view file, std::string_view text, SettingsDraft& draft);
+// The triggers of a file of their own; they come after those in the settings.
+void readTriggerRegistry(std::string_view file, std::string_view text, SettingsDraft& draft);
 void readEnvironmentSettings(const Environment& env, SettingsDraft& draft);
 void readFlagSettings(const Overrides& flags, SettingsDraft& draft);
 

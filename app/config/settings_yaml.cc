@@ -24,12 +24,26 @@ std::string_view kindName(YamlNode::Kind kind) {
 }
 
 std::vector<std::string> topLevelKeys() {
-  std::vector<std::string> keys = {"tokens", "templates", "pools"};
+  std::vector<std::string> keys = {"tokens", "templates", "pools", "triggers"};
   for (const auto& row : settingTable()) {
     keys.emplace_back(row.name);
     if (!row.bare_name.empty()) keys.emplace_back(row.bare_name);
   }
   return keys;
+}
+
+std::string pointerPart(std::string_view key) {
+  std::string out = "/";
+  for (const char c : key) {
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else {
+      out += c;
+    }
+  }
+  return out;
 }
 
 const YamlNode* findEntry(const YamlNode& root, std::string_view key) {
@@ -41,7 +55,10 @@ const YamlNode* findEntry(const YamlNode& root, std::string_view key) {
 void readRows(YamlSource& source, const YamlNode& root) {
   std::map<const SettingRow*, const YamlEntry*> seen;
   for (const auto& entry : root.entries) {
-    if (entry.key == "tokens" || entry.key == "templates" || entry.key == "pools") continue;
+    if (entry.key == "tokens" || entry.key == "templates" || entry.key == "pools" ||
+        entry.key == "triggers") {
+      continue;
+    }
     const SettingRow* row = findSetting(entry.key);
     if (row == nullptr) {
       source.faultUnknown(entry, topLevelKeys());
@@ -59,6 +76,20 @@ void readRows(YamlSource& source, const YamlNode& root) {
 }
 
 }  // namespace
+
+void collectPlaces(const YamlSource& source, const YamlNode& node, const std::string& pointer,
+                   std::map<std::string, std::string>& places) {
+  for (const auto& entry : node.entries) {
+    const std::string below = pointer + pointerPart(entry.key);
+    places[below] = source.place(entry.mark);
+    collectPlaces(source, entry.value, below, places);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    const std::string below = fmt::format("{}/{}", pointer, i);
+    places[below] = source.place(node.items[i].mark);
+    collectPlaces(source, node.items[i], below, places);
+  }
+}
 
 std::string YamlSource::place(YamlMark mark) const {
   return fmt::format("{}:{}:{}", file_, mark.line, mark.column);
@@ -131,6 +162,7 @@ void readYamlSettings(std::string_view file, std::string_view text, SettingsDraf
   if (const auto* tokens = findEntry(*root, "tokens")) readYamlTokens(source, *tokens);
   if (const auto* templates = findEntry(*root, "templates")) readYamlTemplates(source, *templates);
   if (const auto* pools = findEntry(*root, "pools")) readYamlPools(source, *pools);
+  if (const auto* triggers = findEntry(*root, "triggers")) readYamlTriggers(source, *triggers);
 }
 
 }  // namespace muster

@@ -84,29 +84,6 @@ WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
   return made;
 }
 
-std::string pointerPart(std::string_view key) {
-  std::string out = "/";
-  for (const char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-void collectPlaces(const YamlSource& source, const YamlNode& node, const std::string& pointer,
-                   std::map<std::string, std::string>& places) {
-  for (const auto& entry : node.entries) {
-    const std::string below = pointer + pointerPart(entry.key);
-    places[below] = source.place(entry.mark);
-    collectPlaces(source, entry.value, below, places);
-  }
-}
-
 void checkTemplate(YamlSource& source, const YamlNode& pool) {
   const auto& templates = source.settings().templates;
   for (const auto& entry : pool.entries) {

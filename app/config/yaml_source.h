@@ -36,8 +36,13 @@ class YamlSource {
   SettingsDraft& draft_;
 };
 
+// Notes where each part of a value stands, under its JSON pointer.
+void collectPlaces(const YamlSource& source, const YamlNode& node, const std::string& pointer,
+                   std::map<std::string, std::string>& places);
+
 void readYamlTokens(YamlSource& source, const YamlNode& node);
 void readYamlTemplates(YamlSource& source, const YamlNode& node);
+void readYamlTriggers(YamlSource& source, const YamlNode& node);
 // Comes after the templates, so that a pool's template can be looked up.
 void readYamlPools(YamlSource& source, const YamlNode& node);
 

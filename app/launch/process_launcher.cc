@@ -22,6 +22,7 @@ namespace muster {
 namespace {
 
 constexpr auto kTrimEvery = std::chrono::seconds(2);
+constexpr auto kStrangersWait = std::chrono::seconds(5);
 
 int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
@@ -122,6 +123,7 @@ ProcessEnd ProcessLauncher::peek(const std::string& name) {
 
 void ProcessLauncher::start(const ProcessSpec& spec) {
   try {
+    std::filesystem::create_directories(folder_);  // somebody may have tidied up
     OutputFile output(pathOf(spec.name), true);
     const auto spawned = spawn(spec, output.descriptor());
     if (!spawned) {
@@ -178,6 +180,10 @@ void ProcessLauncher::reapOrphans() {
       return entry.second.child && entry.second.pid == info.si_pid;
     });
     if (ours) return;  // its pidfd will tell
+    // Another part of the service may have started it and be about to wait for it.
+    const auto seen = strangers_.try_emplace(info.si_pid, clock_.monotonic()).first;
+    if (clock_.monotonic() - seen->second < kStrangersWait) return;
+    strangers_.erase(seen);
     ::waitpid(info.si_pid, nullptr, WNOHANG);
   }
 }

@@ -72,6 +72,7 @@ class ProcessLauncher : public Launcher {
   std::map<std::string, Process> processes_;
   std::map<int, std::string> by_pidfd_;
   std::chrono::nanoseconds next_trim_{0};
+  std::map<pid_t, std::chrono::nanoseconds> strangers_;  // ended, not ours, first seen then
 
   std::jthread thread_;  // last: it uses the rest
 };

@@ -149,6 +149,16 @@ void Metrics::countEvents(std::span<const Event> events) {
   }
 }
 
+void Metrics::countTrigger(const std::string& trigger) {
+  const std::lock_guard lock(mutex_);
+  ++trigger_fires_[trigger];
+}
+
+void Metrics::countHook(const std::string& trigger, std::string_view result) {
+  const std::lock_guard lock(mutex_);
+  ++hook_calls_[{trigger, std::string(result)}];
+}
+
 void Metrics::countCommits(const Storage::Commits& commits) {
   const std::lock_guard lock(mutex_);
   commits_.count += commits.count;
@@ -242,6 +252,17 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools) const {
     }
     head(out, "reaper_workers_total", "counter", "Workers found lost.");
     sample(out, "reaper_workers_total", "", reaped_);
+    head(out, "trigger_fires_total", "counter", "Firings of triggers.");
+    for (const auto& [trigger, count] : trigger_fires_) {
+      sample(out, "trigger_fires_total", fmt::format("trigger=\"{}\"", escapeLabel(trigger)),
+             count);
+    }
+    head(out, "hooks_received_total", "counter", "Calls of webhooks, by what became of them.");
+    for (const auto& [hook, count] : hook_calls_) {
+      sample(out, "hooks_received_total",
+             fmt::format("trigger=\"{}\",result=\"{}\"", escapeLabel(hook.first), hook.second),
+             count);
+    }
     head(out, "store_commit_seconds", "summary", "Time of the commits of the store.");
     sample(out, "store_commit_seconds_sum", "", commits_.seconds);
     sample(out, "store_commit_seconds_count", "", commits_.count);

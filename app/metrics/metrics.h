@@ -44,6 +44,9 @@ class Metrics {
   void countRequest(std::size_t route, int status, double seconds);
   void countEvents(std::span<const Event> events);
   void countCommits(const Storage::Commits& commits);
+  void countTrigger(const std::string& trigger);
+  // `result` is accepted, duplicate, ignored or rejected.
+  void countHook(const std::string& trigger, std::string_view result);
 
   // The 95th percentile of the waits of the pool's claims in the last 300 s; 0 without any.
   double p95WaitMs(const std::string& pool, Time now);
@@ -71,9 +74,11 @@ class Metrics {
 
   std::vector<std::unique_ptr<RouteCounters>> routes_;  // the last one: no route
   mutable std::mutex mutex_;
-  std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
-  Storage::Commits commits_;                   // guarded by mutex_
-  std::int64_t reaped_ = 0;                    // guarded by mutex_
+  std::map<std::string, PoolCounters> pools_;                                // guarded by mutex_
+  Storage::Commits commits_;                                                 // guarded by mutex_
+  std::int64_t reaped_ = 0;                                                  // guarded by mutex_
+  std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_
+  std::map<std::pair<std::string, std::string>, std::uint64_t> hook_calls_;  // guarded by mutex_
 };
 
 }  // namespace muster

@@ -59,16 +59,25 @@ void Checker::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Checker::request(const PoolId& pool, const std::string& trigger) {
-  ask(pool.str(), trigger, clock_.monotonic());
+void Checker::request(const PoolId& pool, const std::string& trigger,
+                      std::optional<std::int64_t> max_workers) {
+  ask(pool.str(), trigger, clock_.monotonic(), max_workers);
 }
 
-void Checker::ask(const std::string& pool, const std::string& trigger,
-                  std::chrono::nanoseconds at) {
+void Checker::ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at,
+                  std::optional<std::int64_t> max_workers) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
   at = std::max(at, slot.last + kMoment);
-  if (slot.due && *slot.due <= at) return;
+  if (slot.due) {
+    // Served together: whoever sets no bound has none set for him.
+    if (!max_workers || (slot.max_workers && *slot.max_workers < *max_workers)) {
+      slot.max_workers = max_workers;
+    }
+    if (*slot.due <= at) return;
+  } else {
+    slot.max_workers = max_workers;
+  }
   slot.due = at;
   slot.trigger = trigger;
   changed_.notify_all();
@@ -167,28 +176,31 @@ void Checker::Run::finish(bool committed) {
   }
 }
 
-void Checker::checkSoon(const std::string& pool, const std::string& trigger) {
-  const auto run = begin(PoolId(pool), trigger);
-  const auto known = std::make_shared<bool>(true);
+// A pool that launches nobody is not worth a decision each time a job comes.
+void Checker::checkNow(const std::string& pool, const Slot& asked) {
+  const auto run = begin(PoolId(pool), asked.trigger, asked.max_workers);
+  const auto launches = std::make_shared<bool>(true);
   storage_.write(
-      [run, known](Store& store) { *known = run->perform(store).has_value(); },
-      [this, pool, run, known](const Status& status) {
-        run->finish(status && *known);
+      [run, launches, pool](Store& store) {
+        const auto found = store.pools().find(PoolId(pool));
+        *launches = found && found->settings.template_name;
+        if (*launches) *launches = run->perform(store).has_value();
+      },
+      [this, pool, run, launches](const Status& status) {
+        run->finish(status && *launches);
         if (!status) {
           log_.error("check failed", {{"pool", pool}, {"detail", status.error().detail}});
         }
         const std::lock_guard lock(mutex_);
-        if (*known) {
-          slots_[pool].running = false;
-        } else {
-          slots_.erase(pool);
-        }
+        Slot& slot = slots_[pool];
+        slot.running = false;
+        if (!*launches && !slot.due) slots_.erase(pool);
         changed_.notify_all();
       });
 }
 
 // Every pool that has a template, a page at a time.
-void Checker::expandAll(const std::string& trigger) {
+void Checker::expandAll(const Slot& asked) {
   auto pools = std::make_shared<std::vector<std::string>>();
   storage_.read(
       [pools](Store& store) {
@@ -203,8 +215,10 @@ void Checker::expandAll(const std::string& trigger) {
           after = page.back()->id.str();
         }
       },
-      [this, pools, trigger](const Status&) {
-        for (const std::string& pool : *pools) request(PoolId(pool), trigger);
+      [this, pools, asked](const Status&) {
+        for (const std::string& pool : *pools) {
+          request(PoolId(pool), asked.trigger, asked.max_workers);
+        }
         const std::lock_guard lock(mutex_);
         slots_[""].running = false;
         changed_.notify_all();
@@ -225,12 +239,13 @@ void Checker::loop() {
       slot.due.reset();
       slot.running = true;
       slot.last = now;
-      const std::string name = pool, trigger = slot.trigger;
+      const std::string name = pool;
+      const Slot asked = slot;
       lock.unlock();
       if (name.empty()) {
-        expandAll(trigger);
+        expandAll(asked);
       } else {
-        checkSoon(name, trigger);
+        checkNow(name, asked);
       }
       lock.lock();
       next = now;  // the map may have changed: look again

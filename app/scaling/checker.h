@@ -50,7 +50,8 @@ class Checker {
   ~Checker();
 
   // An empty pool asks for all that have a template.
-  void request(const PoolId& pool, const std::string& trigger);
+  void request(const PoolId& pool, const std::string& trigger,
+               std::optional<std::int64_t> max_workers = {});
   void requestAll(const std::string& trigger) { request(PoolId(), trigger); }
   // What committed events ask of a checker by themselves: a launch that proved itself lets the
   // next ones begin.
@@ -95,15 +96,17 @@ class Checker {
   struct Slot {
     std::optional<std::chrono::nanoseconds> due;  // not set: nobody asked
     std::string trigger;
+    std::optional<std::int64_t> max_workers;
     std::chrono::nanoseconds last{-1'000'000'000};
     bool running = false;
     bool held_back = false;  // by the breaker, when it was last checked
   };
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);
-  void checkSoon(const std::string& pool, const std::string& trigger);
-  void ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at);
-  void expandAll(const std::string& trigger);
+  void checkNow(const std::string& pool, const Slot& asked);
+  void ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at,
+           std::optional<std::int64_t> max_workers = {});
+  void expandAll(const Slot& asked);
   void loop();
 
   Storage& storage_;

@@ -104,16 +104,16 @@ std::optional<std::string> listenObstacle(const ListenAddress& address) {
   return bound ? std::nullopt : std::optional(why);
 }
 
-void announce(const Settings& settings, const Log& log, Service& service) {
+void announce(const Settings& settings, Service& service, const Log& log) {
   const auto& addresses = drogon::app().getListeners();
   const std::string host = settings.listen.host.find(':') == std::string::npos
                                ? settings.listen.host
                                : "[" + settings.listen.host + "]";
   const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
-  fmt::print("listening on {}\n", url);
-  std::fflush(stdout);
   const bool everywhere = settings.listen.host == "0.0.0.0" || settings.listen.host == "::";
   service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", addresses.front().toPort()) : url);
+  fmt::print("listening on {}\n", url);
+  std::fflush(stdout);
   log.info("listening", {{"url", url}, {"store", settings.store}, {"version", MUSTER_VERSION}});
 }
 
@@ -170,7 +170,8 @@ int runServer(const Settings& settings) {
         service.gateway().handle(request, std::move(callback));
       })
       .registerBeginningAdvice([&] {
-        whenListening([&settings, &log, &service] { announce(settings, log, service); });
+        whenListening([&settings, &service, &log] { announce(settings, service, log); });
+        app.getLoop()->runEvery(kTickSeconds, [&service] { service.fireDueTriggers(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
   app.run();

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
+#include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
@@ -70,15 +72,15 @@ bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
 
-bool endsAWorker(const Event& event) {
-  return event.type == event_type::kWorkerExited || event.type == event_type::kWorkerTerminated ||
-         event.type == event_type::kWorkerLost;
-}
-
 }  // namespace
 
 Service::Service(const Settings& settings, const Log& log, const Clock& clock)
-    : settings_(settings), log_(log), clock_(clock), host_(hostName()) {}
+    : settings_(settings),
+      log_(log),
+      clock_(clock),
+      host_(hostName()),
+      checks_itself_(!settings.triggers || !settings.triggers->empty()),
+      registry_(findZone) {}
 
 tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,
                                                                   const Log& log,
@@ -86,6 +88,7 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
   if (auto fault = service->applyConfiguredPools()) return tl::unexpected(*fault);
+  if (auto fault = service->applyConfiguredTriggers()) return tl::unexpected(*fault);
   return service;
 }
 
@@ -124,6 +127,7 @@ void Service::wire(std::string secret) {
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention,
                                                [this] { checker_->requestAll("tick"); });
+  wireTriggers();
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -135,6 +139,8 @@ void Service::wire(std::string secret) {
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
   checks_->addRoutes(router_);
+  triggers_->addRoutes(router_);
+  hooks_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
@@ -164,9 +170,18 @@ void Service::wireLaunching() {
       *storage_, [this](const LaunchOrder& order) { launch(order); },
       Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate)},
       clock_, log_);
+  machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
 
 void Service::launch(const LaunchOrder& order) {
+  if (!begun_) {
+    storage_->write(
+        [id = order.worker](Store& store) {
+          store.launches().notStarted(id, "the service was not listening yet");
+        },
+        [](const Status&) {});
+    return;
+  }
   const WorkerSurroundings surroundings{
       ownProgram(),
       url_,
@@ -179,6 +194,7 @@ void Service::launch(const LaunchOrder& order) {
 }
 
 void Service::begin(const std::string& url) {
+  process_.setUrl(url);
   url_ = url;
   begun_ = true;
   auto running = std::make_shared<std::vector<RunningProcess>>();
@@ -189,14 +205,38 @@ void Service::begin(const std::string& url) {
                      if (process.process_key.empty()) continue;
                      launcher_->adopt(process.worker.str(), process.process_key);
                    }
-                   checker_->requestAll("started");
+                   if (checks_itself_) checker_->requestAll("started");
                  });
 }
 
-void Service::close() {
-  checker_->stop();
-  launcher_->close();
-  storage_->stop();
+void Service::wireTriggers() {
+  const ErrandFailed failed = [this](const std::string& trigger, const std::string& what) {
+    log_.warn("trigger failed", {{"trigger", trigger}, {"detail", what}});
+  };
+  processes_ = std::make_unique<SubprocessTrigger>(process_, failed);
+  functions_ = std::make_unique<LambdaTrigger>(call_, failed);
+  dispatch_ = std::make_unique<Dispatch>(
+      Dispatch::Parts{registry_, *storage_, clock_, *machines_, *processes_, *functions_, failed,
+                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); }});
+  triggers_ = std::make_unique<TriggerController>(*gateway_, registry_, *dispatch_);
+  const auto variable = [](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  hooks_ = std::make_unique<HookController>(
+      HookController::Parts{*gateway_, *storage_, *access_, *limits_, registry_, *dispatch_,
+                            *metrics_, variable, log_, clock_});
+}
+
+std::optional<std::string> Service::applyConfiguredTriggers() {
+  std::vector<Trigger> triggers;
+  const auto status = storage_->writeAndWait([this, &triggers](Store& store) {
+    store.triggers().replaceConfigured(configuredTriggers(settings_));
+    triggers = store.triggers().all();
+  });
+  if (!status) return status.error().detail;
+  registry_.replace(std::move(triggers), registry_.stamp());
+  return std::nullopt;
 }
 
 // Pools in the file are what they say there after each start; others are left alone.
@@ -214,28 +254,31 @@ std::optional<std::string> Service::applyConfiguredPools() {
 }
 
 void Service::onCommit(std::span<const Event> events) {
-  if (!metrics_) return;  // the first commits are our own
+  if (!dispatch_) return;  // the first commits are our own
   metrics_->countEvents(events);
   std::map<std::string_view, std::size_t> pools;
   for (const Event& event : events) {
     if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
     if (changesAPool(event)) pools[event.pool] += 1'000'000;
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
-    askForWorkers(event);
-    if (event.job.empty()) {
+    tendWorkers(event);
+    const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
+    if (event.job.empty() && !of_trigger) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
     }
   }
   checker_->hear(events);
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
+  dispatch_->onCommit(events);
 }
 
-void Service::askForWorkers(const Event& event) {
+// What the registered triggers do not see to.
+void Service::tendWorkers(const Event& event) {
   if (!begun_) return;
-  if (mayBringWork(event)) checker_->request(PoolId(event.pool), "work_added");
-  if (changesAPool(event)) checker_->request(PoolId(event.pool), "policy_changed");
-  if (endsAWorker(event)) checker_->request(PoolId(event.pool), "worker_exited");
+  if (checks_itself_ && changesAPool(event)) {
+    checker_->request(PoolId(event.pool), "policy_changed");
+  }
   if (event.type == event_type::kWorkerLost) launcher_->stop(event.worker, Millis(0), kKillAfter);
   if (event.type == event_type::kWorkerTerminating) {
     launcher_->stop(event.worker, settings_.worker_shutdown_timeout, kKillAfter);
@@ -261,7 +304,7 @@ void Service::reapVanished() {
 }
 
 void Service::tick() {
-  if (++ticks_ % kCheckEachTicks == 0) checker_->requestAll("tick");
+  if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) checker_->requestAll("tick");
   if (ticking_.exchange(true)) return;
   reapVanished();
   auto report = std::make_shared<DutyReport>();
@@ -280,6 +323,15 @@ void Service::endWaits() {
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
+}
+
+// What writes to the store ends before it.
+void Service::close() {
+  processes_->stop();
+  functions_->stop();
+  checker_->stop();
+  launcher_->close();
+  storage_->stop();
 }
 
 }  // namespace muster

@@ -9,19 +9,25 @@
 #include "app/log/system_clock.h"
 #include "app/metrics/metrics.h"
 #include "app/scaling/checker.h"
+#include "app/server/service_machines.h"
+#include "app/server/trigger_actions.h"
 #include "app/waits/wait_list.h"
 #include "controllers/access.h"
 #include "controllers/check_controller.h"
 #include "controllers/event_controller.h"
 #include "controllers/gateway.h"
+#include "controllers/hook_controller.h"
 #include "controllers/job_controller.h"
 #include "controllers/lease_controller.h"
 #include "controllers/pool_controller.h"
 #include "controllers/router.h"
 #include "controllers/service_controller.h"
+#include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
 #include "controllers/worker_controller.h"
 #include "models/store/storage.h"
+#include "triggers/dispatch.h"
+#include "triggers/trigger_registry.h"
 
 namespace muster {
 
@@ -43,6 +49,9 @@ class Service {
   // Runs the periodic duties once, in the background; a run under way is not doubled.
   void tick();
 
+  // Fires the triggers whose time has come.
+  void fireDueTriggers() { dispatch_->tick(); }
+
   // Ends all waiting, so that drain() can come to an end.
   void endWaits();
   void close();
@@ -51,18 +60,21 @@ class Service {
   Service(const Settings& settings, const Log& log, const Clock& clock);
   std::optional<std::string> openStore();
   std::optional<std::string> applyConfiguredPools();
+  std::optional<std::string> applyConfiguredTriggers();
+  void wireTriggers();
   void wire(std::string secret);
   void wireLaunching();
   void launch(const LaunchOrder& order);
   void onCommit(std::span<const Event> events);
-  void askForWorkers(const Event& event);
+  void tendWorkers(const Event& event);
   void reapVanished();
 
   const Settings& settings_;
   const Log& log_;
   const Clock& clock_;
   const std::string host_;
-  std::string url_;  // set by begin(), before anything is launched
+  const bool checks_itself_;  // false: only when it is asked to
+  std::string url_;           // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
   WaitList event_waits_;
@@ -79,11 +91,20 @@ class Service {
   std::unique_ptr<UpkeepController> upkeep_;
   std::unique_ptr<ServiceController> service_;
   std::unique_ptr<CheckController> checks_;
+  MusterProcess process_;
+  NetworkCall call_;
+  TriggerRegistry registry_;
+  std::unique_ptr<SubprocessTrigger> processes_;
+  std::unique_ptr<LambdaTrigger> functions_;
+  std::unique_ptr<Dispatch> dispatch_;
+  std::unique_ptr<TriggerController> triggers_;
+  std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
   std::atomic<bool> begun_ = false;
   int ticks_ = 0;  // the main loop's
   std::unique_ptr<ProcessLauncher> launcher_;
   std::unique_ptr<Checker> checker_;
+  std::unique_ptr<ServiceMachines> machines_;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
 };
 

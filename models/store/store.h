@@ -7,6 +7,7 @@
 #include "models/store/sql/launches.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/session.h"
+#include "models/store/sql/triggers.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -24,6 +25,7 @@ class Store {
   Decisions decisions() { return Decisions(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
+  Triggers triggers() { return Triggers(session); }
   // A secret of this store, made at random when it is first asked for.
   std::string secret(const std::string& name);
   Time now() const { return session.now; }

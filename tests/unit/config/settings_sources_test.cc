@@ -31,6 +31,7 @@ const std::vector<Sample> kSamples = {
     {"retention_hours", "1", "72", "1.5"},
     {"auto_create_pools", "off", "on", "never"},
     {"strict_workers", "on", "off", "very"},
+    {"trigger_registry", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
     {"heartbeat_interval_seconds", "5", "10", "0"},
     {"stale_threshold_seconds", "90", "120", "0"},
     {"lease_seconds", "45", "100", "99999999999999999999"},

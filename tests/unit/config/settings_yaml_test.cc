@@ -133,9 +133,8 @@ pools:
 }
 
 TEST(SettingsYaml, keysOfOtherVersionsAreUnknown) {
-  for (const std::string key :
-       {"node_id", "node_role", "leader_lease_seconds", "write_policy", "cluster",
-        "trigger_registry", "triggers", "inline_payload_limit_bytes", "on_stop"}) {
+  for (const std::string key : {"node_id", "node_role", "leader_lease_seconds", "write_policy",
+                                "cluster", "inline_payload_limit_bytes", "on_stop"}) {
     EXPECT_EQ(faultsOf(key + ": x").size(), 1u) << key;
   }
 }

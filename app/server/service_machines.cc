@@ -1,0 +1,21 @@
+#include "app/server/service_machines.h"
+
+namespace muster {
+
+void ServiceMachines::check(const Run& run) {
+  checker_.request(run.pool, run.trigger, run.max_workers);
+}
+
+void ServiceMachines::reap(const Run& run, std::optional<Millis> stale_threshold) {
+  constexpr int kAtOnce = 1000;
+  storage_.write(
+      [pool = run.pool.str(), stale_threshold](Store& store) {
+        store.workers().stale(pool, stale_threshold, true, kAtOnce);
+      },
+      [this, trigger = run.trigger](const Status& status) {
+        if (status) return;
+        log_.error("reap failed", {{"trigger", trigger}, {"detail", status.error().detail}});
+      });
+}
+
+}  // namespace muster

@@ -1,0 +1,45 @@
+#include "app/server/trigger_actions.h"
+
+#include <filesystem>
+
+#include "app/launch/http_post.h"
+#include "app/launch/program_run.h"
+#include "models/trigger_spec.h"
+
+namespace muster {
+namespace {
+
+constexpr Millis kLongestRun = std::chrono::minutes(1);
+
+}  // namespace
+
+void MusterProcess::setUrl(std::string url) {
+  const std::lock_guard lock(mutex_);
+  url_ = std::move(url);
+}
+
+std::optional<std::string> MusterProcess::run(const std::string& machine, const Machines::Run& run,
+                                              const std::stop_token& stop) {
+  std::error_code fault;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", fault);
+  if (fault) return "the program cannot be found: " + fault.message();
+  std::vector<std::string> argv = {self.string(), machine == machine::kReaper ? "reap" : "check"};
+  if (!run.pool.empty()) argv.insert(argv.end(), {"--pool", run.pool.str()});
+  if (run.max_workers) argv.insert(argv.end(), {"--max-workers", std::to_string(*run.max_workers)});
+  {
+    const std::lock_guard lock(mutex_);
+    if (url_.empty()) return "the service does not listen yet";
+    argv.insert(argv.end(), {"--url", url_});
+  }
+  return runProgram(argv, kLongestRun, stop);
+}
+
+std::optional<FunctionCall::Failure> NetworkCall::post(const Target& target,
+                                                       const std::string& json,
+                                                       const std::stop_token& stop) {
+  const auto failure = postJson(target.url, json, target.allow_private, stop);
+  if (!failure) return std::nullopt;
+  return Failure{failure->what, failure->retryable};
+}
+
+}  // namespace muster
