@@ -3,11 +3,13 @@
 namespace muster {
 
 void ServiceMachines::check(const Run& run) {
+  log_.debug("check requested", {{"trigger", run.trigger}, {"pool", run.pool.str()}});
   checker_.request(run.pool, run.trigger, run.max_workers);
 }
 
 void ServiceMachines::reap(const Run& run, std::optional<Millis> stale_threshold) {
   constexpr int kAtOnce = 1000;
+  log_.debug("reap requested", {{"trigger", run.trigger}, {"pool", run.pool.str()}});
   storage_.write(
       [pool = run.pool.str(), stale_threshold](Store& store) {
         store.workers().stale(pool, stale_threshold, true, kAtOnce);
