@@ -44,6 +44,10 @@ constexpr const char* kWorkersFooter = R"(Examples:
   muster workers list --pool emails --status active
   muster workers show host1-4711)";
 
+constexpr const char* kTriggersFooter = R"(Examples:
+  muster triggers
+  muster triggers fire check_on_work_added --pool emails)";
+
 constexpr const char* kEventsFooter = R"(Examples:
   muster events -f --types job.completed,job.poisoned
   muster events --pool emails --after 1200 -o json)";

@@ -56,6 +56,7 @@ class Grammar {
     addJobs();
     addPools();
     addWorkers();
+    addTriggers();
     addEvents();
     addSmallOnes();
   }
@@ -232,6 +233,25 @@ class Grammar {
     addLimit(all, options->limit);
     CLI::App* one = add(*workers, "show", "everything about a worker", kWorkersFooter);
     one->add_option("ID", command<WorkerShowCommand>(one)->id, "id of the worker")->required();
+  }
+
+  void addTriggers() {
+    CLI::App* triggers =
+        add(root_, "triggers", "what wakes the checker and the reaper", kTriggersFooter);
+    triggers->require_subcommand(0, 1);
+    triggers->callback([this, triggers] {
+      if (triggers->get_subcommands().empty()) line_.command = TriggerListCommand{};
+    });
+    CLI::App* all = add(*triggers, "list", "all triggers, as without a command", kTriggersFooter);
+    addLimit(all, command<TriggerListCommand>(all)->limit);
+    CLI::App* one = add(*triggers, "show", "everything about a trigger", kTriggersFooter);
+    one->add_option("NAME", command<TriggerShowCommand>(one)->name, "name of the trigger")
+        ->required();
+    CLI::App* fire = add(*triggers, "fire", "fire a trigger now", kTriggersFooter);
+    auto options = command<TriggerFireCommand>(fire);
+    fire->add_option("NAME", options->name, "name of the trigger")->required();
+    fire->add_option("--pool", options->pool, "for this pool, unless the trigger names one")
+        ->type_name("POOL");
   }
 
   void addEvents() {

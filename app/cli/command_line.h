@@ -9,11 +9,12 @@
 
 namespace muster {
 
-using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand,
-                             PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
-                             JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
-                             PoolSetCommand, PoolChangeCommand, WorkerListCommand,
-                             WorkerShowCommand, EventsCommand, HealthCommand>;
+using Command =
+    std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand,
+                 JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
+                 PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
+                 PoolChangeCommand, WorkerListCommand, WorkerShowCommand, TriggerListCommand,
+                 TriggerShowCommand, TriggerFireCommand, EventsCommand, HealthCommand>;
 
 struct CommandLine {
   std::string url;
