@@ -65,6 +65,10 @@ Examples:
   muster worker --pool train --loop --idle-timeout-seconds 0 --capability gpu -- ./train
   muster worker --pool demo --builtin echo                the data is the result)";
 
+constexpr const char* kTriggersFooter = R"(Examples:
+  muster triggers
+  muster triggers fire check_on_work_added --pool emails)";
+
 constexpr const char* kEventsFooter = R"(Examples:
   muster events -f --types job.completed,job.poisoned
   muster events --pool emails --after 1200 -o json)";

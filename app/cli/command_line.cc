@@ -59,6 +59,7 @@ class Grammar {
     addPools();
     addWorkers();
     addWorker();
+    addTriggers();
     addEvents();
     addSmallOnes();
   }
@@ -240,6 +241,25 @@ class Grammar {
   void addWorker() {
     CLI::App* app = add(root_, "worker", "run the jobs of a pool with a command", kWorkerFooter);
     addWorkerOptions(*app, *command<WorkerCommand>(app));
+  }
+
+  void addTriggers() {
+    CLI::App* triggers =
+        add(root_, "triggers", "what wakes the checker and the reaper", kTriggersFooter);
+    triggers->require_subcommand(0, 1);
+    triggers->callback([this, triggers] {
+      if (triggers->get_subcommands().empty()) line_.command = TriggerListCommand{};
+    });
+    CLI::App* all = add(*triggers, "list", "all triggers, as without a command", kTriggersFooter);
+    addLimit(all, command<TriggerListCommand>(all)->limit);
+    CLI::App* one = add(*triggers, "show", "everything about a trigger", kTriggersFooter);
+    one->add_option("NAME", command<TriggerShowCommand>(one)->name, "name of the trigger")
+        ->required();
+    CLI::App* fire = add(*triggers, "fire", "fire a trigger now", kTriggersFooter);
+    auto options = command<TriggerFireCommand>(fire);
+    fire->add_option("NAME", options->name, "name of the trigger")->required();
+    fire->add_option("--pool", options->pool, "for this pool, unless the trigger names one")
+        ->type_name("POOL");
   }
 
   void addEvents() {

@@ -13,7 +13,8 @@ using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, Token
                              PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
                              JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
                              PoolSetCommand, PoolChangeCommand, WorkerListCommand,
-                             WorkerShowCommand, WorkerCommand, EventsCommand, HealthCommand>;
+                             WorkerShowCommand, WorkerCommand, TriggerListCommand,
+                             TriggerShowCommand, TriggerFireCommand, EventsCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -112,6 +112,19 @@ struct WorkerShowCommand {
   std::string id;
 };
 
+struct TriggerListCommand {
+  std::size_t limit = 50;
+};
+
+struct TriggerShowCommand {
+  std::string name;
+};
+
+struct TriggerFireCommand {
+  std::string name;
+  std::string pool;  // empty: the trigger's own, or every pool
+};
+
 struct EventsCommand {
   bool follow = false;
   std::string types;
@@ -163,6 +176,9 @@ int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TriggerListCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TriggerShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TriggerFireCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
 

@@ -36,6 +36,16 @@ TEST(CommandLine, pushTakesAJobAndItsSettings) {
   EXPECT_TRUE(parsed<PushCommand>({"push", "p", "--lines", "--file", "-"}).lines);
 }
 
+TEST(CommandLine, triggersAreListedShownAndFired) {
+  parsed<TriggerListCommand>({"triggers"});
+  EXPECT_EQ(parsed<TriggerListCommand>({"triggers", "list", "-n", "7"}).limit, 7U);
+  EXPECT_EQ(parsed<TriggerShowCommand>({"triggers", "show", "t"}).name, "t");
+  const auto fire = parsed<TriggerFireCommand>({"triggers", "fire", "t", "--pool", "p"});
+  EXPECT_EQ(fire.name, "t");
+  EXPECT_EQ(fire.pool, "p");
+  EXPECT_EQ(refused({"triggers", "nonsense"}).exit_code, 2);
+}
+
 TEST(CommandLine, serveTakesEverySettingAsAFlag) {
   for (const auto& row : settingTable()) {
     const auto serve = parsed<ServeCommand>({"serve", row.flag(), "7"});
