@@ -9,11 +9,13 @@
 
 namespace muster {
 
-using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand,
-                             PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
-                             JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
-                             PoolSetCommand, PoolChangeCommand, WorkerListCommand,
-                             WorkerShowCommand, WorkerCommand, EventsCommand, HealthCommand>;
+using Command =
+    std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand,
+                 JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
+                 PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
+                 PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
+                 WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
+                 DecisionsCommand, EventsCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

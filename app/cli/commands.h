@@ -54,6 +54,7 @@ struct PushCommand {
   std::string tenant;
   std::string unique_key;
   std::optional<int> wait_seconds;
+  std::optional<int> count;  // so many jobs with the same data
 };
 
 struct JobListCommand {
@@ -112,6 +113,36 @@ struct WorkerShowCommand {
   std::string id;
 };
 
+struct WorkerOutputCommand {
+  std::string id;
+};
+
+struct WorkerStopCommand {
+  std::string id;
+};
+
+struct CheckCommand {
+  std::string pool;      // empty: every pool that has a template
+  bool explain = false;  // only say what would be done
+  std::optional<std::int64_t> max_workers;
+};
+
+struct ReapCommand {
+  std::string pool;  // empty: all workers
+  bool dry_run = false;
+  std::optional<double> stale_threshold_seconds;
+};
+
+struct ScaleCommand {
+  std::string pool;
+  std::optional<std::int64_t> target_workers;  // not set: only show
+};
+
+struct DecisionsCommand {
+  std::string pool;
+  std::size_t limit = 20;
+};
+
 struct EventsCommand {
   bool follow = false;
   std::string types;
@@ -163,6 +194,12 @@ int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerOutputCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerStopCommand& command, ApiClient& api, Terminal& terminal);
+int run(const CheckCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
+int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
 
