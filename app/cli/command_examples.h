@@ -104,9 +104,24 @@ Examples:
   muster worker --pool train --loop --idle-timeout-seconds 0 --capability gpu -- ./train
   muster worker --pool demo --builtin echo                the data is the result)";
 
-constexpr const char* kEventsFooter = R"(Examples:
+constexpr const char* kEventsFooter =
+    R"(The latest ones, in order; with --after those that follow it.
+
+Examples:
+  muster events --job 01m7hbcqnh2944rpwva7t2y5mf
   muster events -f --types job.completed,job.poisoned
   muster events --pool emails --after 1200 -o json)";
+
+constexpr const char* kDemoFooter =
+    R"(Makes a pool of its own on a running service, with real workers, and tells what it does, what
+should happen and what did: ten jobs done by three workers at a time, a worker killed in mid-job, a
+silent worker reaped, a job poisoned, and the checker's decisions. Takes about ten seconds; the exit
+code is 1 when something was not as expected. The killing needs the service's host and user.
+
+Examples:
+  muster serve --store memory: & sleep 1; muster demo
+  muster demo --keep                    then: muster events --pool demo-…
+  muster demo --url http://127.0.0.1:9000 -o json | jq .ok)";
 
 constexpr const char* kHealthFooter = R"(Examples:
   muster health && echo ready

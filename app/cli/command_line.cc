@@ -62,6 +62,7 @@ class Grammar {
     addWorker();
     addScaling();
     addEvents();
+    addDemo();
     addSmallOnes();
   }
 
@@ -279,8 +280,14 @@ class Grammar {
     app->add_option("--pool", options->pool, "only events of this pool")->type_name("POOL");
     app->add_option("--job", options->job, "only events of this job")->type_name("ID");
     app->add_option("--worker", options->worker, "only events of this worker")->type_name("ID");
-    app->add_option("--after", options->after, "only events with a greater seq")->type_name("SEQ");
+    app->add_option("--after", options->after, "from here on, oldest first, in place of the latest")
+        ->type_name("SEQ");
     addLimit(app, options->limit);
+  }
+
+  void addDemo() {
+    CLI::App* app = add(root_, "demo", "see it work: jobs, workers, crashes", kDemoFooter);
+    app->add_flag("--keep", command<DemoCommand>(app)->keep, "do not remove the pool at the end");
   }
 
   void addSmallOnes() {

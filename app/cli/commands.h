@@ -166,6 +166,10 @@ struct WorkerCommand {
   std::vector<std::string> command;
 };
 
+struct DemoCommand {
+  bool keep = false;  // the pool, to look at it afterwards
+};
+
 struct HealthCommand {};
 struct VersionCommand {};
 
@@ -201,6 +205,7 @@ int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
 
 }  // namespace muster

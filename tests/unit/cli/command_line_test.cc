@@ -102,6 +102,8 @@ TEST(CommandLine, commandsThatLookAfterWorkers) {
   EXPECT_EQ(parsed<WorkerOutputCommand>({"workers", "output", "w"}).id, "w");
   EXPECT_EQ(parsed<WorkerStopCommand>({"workers", "stop", "w"}).id, "w");
   EXPECT_EQ(parsed<PushCommand>({"push", "p", "--data", "1", "--count", "3"}).count, 3);
+  EXPECT_FALSE(parsed<DemoCommand>({"demo"}).keep);
+  EXPECT_TRUE(parsed<DemoCommand>({"demo", "--keep"}).keep);
 }
 
 TEST(CommandLine, globalOptionsMayStandAnywhere) {
@@ -199,25 +201,12 @@ TEST(CommandLine, aloneItShowsItsHelpAndFails) {
 }
 
 TEST(CommandLine, everyHelpHasTwoExamples) {
-  const std::vector<std::vector<std::string>> commands = {{"serve"},
-                                                          {"migrate"},
-                                                          {"push"},
-                                                          {"jobs"},
-                                                          {"jobs", "list"},
-                                                          {"pools"},
-                                                          {"pools", "set"},
-                                                          {"workers"},
-                                                          {"events"},
-                                                          {"health"},
-                                                          {"version"},
-                                                          {"token"},
-                                                          {"workers", "show"},
-                                                          {"workers", "output"},
-                                                          {"workers", "stop"},
-                                                          {"check"},
-                                                          {"reap"},
-                                                          {"scale"},
-                                                          {"decisions"}};
+  std::vector<std::vector<std::string>> commands = {
+      {"jobs", "list"}, {"pools", "set"}, {"workers", "show"}, {"workers", "output"}};
+  for (const char* name : {"serve", "migrate", "push", "jobs", "pools", "workers", "check", "reap",
+                           "scale", "decisions", "events", "demo", "health", "version", "token"}) {
+    commands.push_back({name});
+  }
   for (auto args : commands) {
     args.push_back("--help");
     const auto help = refused(args);
