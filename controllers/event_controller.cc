@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kStreamPage = 500;
 constexpr auto kPingEvery = Seconds(15);
+constexpr int kMostLatest = 200;
 constexpr double kGatherSeconds = 0.02;  // a busy service sends many commits in one go
 constexpr std::int64_t kMaxSeq = std::numeric_limits<std::int64_t>::max();
 
@@ -38,6 +39,16 @@ Result<std::optional<std::int64_t>> lastEventId(const Request& request) {
                               {{"Last-Event-ID", "format", "must be a number of an event"}}});
 }
 
+Reply eventsReply(const std::vector<Event>& events, const std::string& next_cursor) {
+  JsonWriter out;
+  out.beginObject().key("items").beginArray();
+  for (const Event& event : events) writeEvent(out, event);
+  out.endArray();
+  if (!next_cursor.empty()) out.field("next_cursor", next_cursor);
+  out.endObject();
+  return Reply::json(200, std::move(out));
+}
+
 std::string asServerSentEvent(const Event& event) {
   JsonWriter data;
   writeEvent(data, event);
@@ -59,17 +70,20 @@ Result<Work> EventController::list(const Request& request) {
   const auto after = query.integer("after", 0, kMaxSeq);
   const auto cursor = query.integer("cursor", 0, kMaxSeq);
   const int limit = query.limit();
+  const auto latest = query.integer("last", 1, kMostLatest);
+  if (latest && (after || cursor)) {
+    query.fault("last", "cannot stand beside after or cursor, which begin at a place");
+  }
   if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
+  if (latest) {
+    return [filter, count = static_cast<int>(*latest)](Store& store) -> Outcome {
+      return eventsReply(store.events().latest(filter, count), "");
+    };
+  }
   return [filter, position = cursor.value_or(after.value_or(0)), limit](Store& store) -> Outcome {
     const auto page = store.events().list(position, filter, limit);
     if (!page) return tl::unexpected(page.error());
-    JsonWriter out;
-    out.beginObject().key("items").beginArray();
-    for (const Event& event : page->events) writeEvent(out, event);
-    out.endArray();
-    if (page->more) out.field("next_cursor", std::to_string(page->read_to));
-    out.endObject();
-    return Reply::json(200, std::move(out));
+    return eventsReply(page->events, page->more ? std::to_string(page->read_to) : "");
   };
 }
 

@@ -31,6 +31,7 @@ constexpr const char* kPushFooter = R"(Prints the id of the job; with --wait its
 
 Examples:
   muster push emails --data '{"to":"ada"}' --priority 5 --wait 30
+  muster push emails --data '{"delay_seconds":1}' --count 10
   seq 1 5000 | muster push numbers --lines)";
 
 constexpr const char* kJobsFooter = R"(Examples:
@@ -43,7 +44,45 @@ constexpr const char* kPoolsFooter = R"(Examples:
 
 constexpr const char* kWorkersFooter = R"(Examples:
   muster workers list --pool emails --status active
-  muster workers show host1-4711)";
+  muster workers show host1-4711
+  muster workers output w-01m7hbcqnh2944rpwva7t2y5mf | tail -n 20
+  muster workers stop w-01m7hbcqnh2944rpwva7t2y5mf)";
+
+constexpr const char* kCheckFooter =
+    R"(Looks at the pool's queue and workers and launches those that are missing, within its limits;
+then says why so many. That happens by itself when jobs come and workers go: this is the same check,
+by hand or from cron. Without --pool: every pool that has a template.
+
+Examples:
+  muster check --pool emails                     launch what is needed
+  muster check --pool emails --explain           why is nothing launched? changes nothing
+  muster check --pool emails --max-workers 3     at most 3 workers, for this once
+  muster check -o json | jq '.items[] | {pool_id, launched, binding_limit}')";
+
+constexpr const char* kReapFooter =
+    R"(Workers that sent no heartbeat for the pool's stale_threshold_seconds become lost, and their jobs
+go back to the pool. That happens by itself; prints the ids of the workers.
+
+Examples:
+  muster reap --dry-run                          whom would it take?
+  muster reap --pool emails
+  muster reap --stale-threshold-seconds 5        all that were silent for longer than 5 s)";
+
+constexpr const char* kScaleFooter =
+    R"(With --target-workers the pool keeps that many workers: missing ones are launched, surplus ones
+finish their job and end. `muster pools set POOL scaling.mode=queue` goes back to what the queue needs.
+
+Examples:
+  muster scale --pool emails
+  muster scale --pool emails --target-workers 4)";
+
+constexpr const char* kDecisionsFooter =
+    R"(The newest first. A decision that says the same as the one
+before it is not kept.
+
+Examples:
+  muster decisions --pool emails
+  muster decisions --pool emails --limit 200 -o json | jq '.items[] | select(.launched > 0)')";
 
 constexpr const char* kWorkerFooter =
     R"(Claims jobs of the pool and runs CMD once for each, without a shell. The job's data is JSON on
@@ -69,9 +108,24 @@ constexpr const char* kTriggersFooter = R"(Examples:
   muster triggers
   muster triggers fire check_on_work_added --pool emails)";
 
-constexpr const char* kEventsFooter = R"(Examples:
+constexpr const char* kEventsFooter =
+    R"(The latest ones, in order; with --after those that follow it.
+
+Examples:
+  muster events --job 01m7hbcqnh2944rpwva7t2y5mf
   muster events -f --types job.completed,job.poisoned
   muster events --pool emails --after 1200 -o json)";
+
+constexpr const char* kDemoFooter =
+    R"(Makes a pool of its own on a running service, with real workers, and tells what it does, what
+should happen and what did: ten jobs done by three workers at a time, a worker killed in mid-job, a
+silent worker reaped, a job poisoned, and the checker's decisions. Takes about ten seconds; the exit
+code is 1 when something was not as expected. The killing needs the service's host and user.
+
+Examples:
+  muster serve --store memory: & sleep 1; muster demo
+  muster demo --keep                    then: muster events --pool demo-…
+  muster demo --url http://127.0.0.1:9000 -o json | jq .ok)";
 
 constexpr const char* kHealthFooter = R"(Examples:
   muster health && echo ready

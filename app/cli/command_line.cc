@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/cli/command_examples.h"
+#include "app/cli/scaling_options.h"
 #include "app/cli/worker_options.h"
 #include "app/config/closest_name.h"
 #include "app/config/setting_table.h"
@@ -60,7 +61,9 @@ class Grammar {
     addWorkers();
     addWorker();
     addTriggers();
+    addScaling();
     addEvents();
+    addDemo();
     addSmallOnes();
   }
 
@@ -82,6 +85,14 @@ class Grammar {
     auto options = std::make_shared<Options>();
     app->callback([this, options] { line_.command = *options; });
     return options;
+  }
+
+  // A command whose options are added elsewhere.
+  template <class Options>
+  void addWith(void (*add_options)(CLI::App&, Options&), const char* name, const char* help,
+               const char* footer) {
+    CLI::App* app = add(root_, name, help, footer);
+    add_options(*app, *command<Options>(app));
   }
 
   CLI::App* addGroup(const char* name, const char* help, const char* footer) {
@@ -155,6 +166,10 @@ class Grammar {
         ->type_name("SECONDS")
         ->check(CLI::Range(0, 86400))
         ->excludes(lines);
+    app->add_option("--count", options->count, "push the same data so many times")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000))
+        ->excludes(lines);
   }
 
   template <class Options>
@@ -223,7 +238,7 @@ class Grammar {
   }
 
   void addWorkers() {
-    CLI::App* workers = addGroup("workers", "look at workers", kWorkersFooter);
+    CLI::App* workers = addGroup("workers", "look at workers and stop them", kWorkersFooter);
     CLI::App* all = add(*workers, "list", "workers and what they do", kWorkersFooter);
     auto options = command<WorkerListCommand>(all);
     all->add_option("--pool", options->pool, "only workers of this pool")->type_name("POOL");
@@ -234,8 +249,15 @@ class Grammar {
     all->add_option("--capability", options->capability, "only workers that have it")
         ->type_name("NAME");
     addLimit(all, options->limit);
-    CLI::App* one = add(*workers, "show", "everything about a worker", kWorkersFooter);
-    one->add_option("ID", command<WorkerShowCommand>(one)->id, "id of the worker")->required();
+    addWorkerById<WorkerShowCommand>(*workers, "show", "everything about a worker");
+    addWorkerById<WorkerOutputCommand>(*workers, "output", "what a launched worker printed");
+    addWorkerById<WorkerStopCommand>(*workers, "stop", "have a worker finish its job and end");
+  }
+
+  template <class Options>
+  void addWorkerById(CLI::App& parent, const char* name, const char* help) {
+    CLI::App* app = add(parent, name, help, kWorkersFooter);
+    app->add_option("ID", command<Options>(app)->id, "id of the worker")->required();
   }
 
   void addWorker() {
@@ -262,6 +284,13 @@ class Grammar {
         ->type_name("POOL");
   }
 
+  void addScaling() {
+    addWith(addCheckOptions, "check", "launch the workers that are needed", kCheckFooter);
+    addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
+    addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
+    addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
+  }
+
   void addEvents() {
     CLI::App* app = add(root_, "events", "what happened, and what happens", kEventsFooter);
     auto options = command<EventsCommand>(app);
@@ -271,8 +300,14 @@ class Grammar {
     app->add_option("--pool", options->pool, "only events of this pool")->type_name("POOL");
     app->add_option("--job", options->job, "only events of this job")->type_name("ID");
     app->add_option("--worker", options->worker, "only events of this worker")->type_name("ID");
-    app->add_option("--after", options->after, "only events with a greater seq")->type_name("SEQ");
+    app->add_option("--after", options->after, "from here on, oldest first, in place of the latest")
+        ->type_name("SEQ");
     addLimit(app, options->limit);
+  }
+
+  void addDemo() {
+    CLI::App* app = add(root_, "demo", "see it work: jobs, workers, crashes", kDemoFooter);
+    app->add_flag("--keep", command<DemoCommand>(app)->keep, "do not remove the pool at the end");
   }
 
   void addSmallOnes() {

@@ -9,12 +9,14 @@
 
 namespace muster {
 
-using Command = std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand,
-                             PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
-                             JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
-                             PoolSetCommand, PoolChangeCommand, WorkerListCommand,
-                             WorkerShowCommand, WorkerCommand, TriggerListCommand,
-                             TriggerShowCommand, TriggerFireCommand, EventsCommand, HealthCommand>;
+using Command =
+    std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand,
+                 JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
+                 PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
+                 PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
+                 WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
+                 DecisionsCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
+                 EventsCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -54,6 +54,7 @@ struct PushCommand {
   std::string tenant;
   std::string unique_key;
   std::optional<int> wait_seconds;
+  std::optional<int> count;  // so many jobs with the same data
 };
 
 struct JobListCommand {
@@ -125,6 +126,36 @@ struct TriggerFireCommand {
   std::string pool;  // empty: the trigger's own, or every pool
 };
 
+struct WorkerOutputCommand {
+  std::string id;
+};
+
+struct WorkerStopCommand {
+  std::string id;
+};
+
+struct CheckCommand {
+  std::string pool;      // empty: every pool that has a template
+  bool explain = false;  // only say what would be done
+  std::optional<std::int64_t> max_workers;
+};
+
+struct ReapCommand {
+  std::string pool;  // empty: all workers
+  bool dry_run = false;
+  std::optional<double> stale_threshold_seconds;
+};
+
+struct ScaleCommand {
+  std::string pool;
+  std::optional<std::int64_t> target_workers;  // not set: only show
+};
+
+struct DecisionsCommand {
+  std::string pool;
+  std::size_t limit = 20;
+};
+
 struct EventsCommand {
   bool follow = false;
   std::string types;
@@ -146,6 +177,10 @@ struct WorkerCommand {
   std::string builtin;
   std::vector<std::string> capabilities;
   std::vector<std::string> command;
+};
+
+struct DemoCommand {
+  bool keep = false;  // the pool, to look at it afterwards
 };
 
 struct HealthCommand {};
@@ -179,7 +214,14 @@ int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerShowCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerFireCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerOutputCommand& command, ApiClient& api, Terminal& terminal);
+int run(const WorkerStopCommand& command, ApiClient& api, Terminal& terminal);
+int run(const CheckCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
+int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
 
 }  // namespace muster

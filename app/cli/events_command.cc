@@ -13,7 +13,8 @@
 namespace muster {
 namespace {
 
-constexpr Seconds kSilence{45};  // the service sends a ping every 15 s
+constexpr Seconds kSilence{45};           // the service sends a ping every 15 s
+constexpr std::size_t kMostLatest = 200;  // what the service gives at once
 constexpr Millis kFirstPause{250};
 constexpr Millis kLongestPause{10'000};
 
@@ -128,11 +129,29 @@ class Follower {
   Millis pause_ = kFirstPause;
 };
 
+tl::expected<Listing, int> latest(const EventsCommand& command, ApiClient& api,
+                                  Terminal& terminal) {
+  auto parameters = filterOf(command);
+  parameters.emplace_back("last", std::to_string(std::min(command.limit, kMostLatest)));
+  auto reply = call(api, terminal, {.path = "/v1/events" + apiQuery(parameters)});
+  if (!reply) return tl::unexpected(reply.error());
+  Listing listing;
+  listing.now = reply->now;
+  listing.items = itemsOf(listing.pages.emplace_back(std::move(reply->json)).root(), "items");
+  if (command.limit > kMostLatest && listing.items.size() == kMostLatest) {
+    terminal.err << fmt::format("the latest {}; --after 0 --limit {} begins with the oldest\n",
+                                kMostLatest, command.limit);
+  }
+  return listing;
+}
+
 }  // namespace
 
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal) {
   if (command.follow) return Follower(command, api, terminal).run();
-  const auto events = list(api, terminal, "/v1/events", filterOf(command), command.limit);
+  const auto events = command.after
+                          ? list(api, terminal, "/v1/events", filterOf(command), command.limit)
+                          : latest(command, api, terminal);
   if (!events) return events.error();
   if (terminal.json) {
     printItems(terminal, *events);

@@ -10,6 +10,7 @@
 #include "app/cli/new_job_json.h"
 #include "app/cli/service_call.h"
 #include "app/cli/table.h"
+#include "app/log/system_clock.h"
 
 namespace muster {
 namespace {
@@ -83,6 +84,7 @@ class Batch {
  public:
   Batch(const PushCommand& command, ApiClient& api, Terminal& terminal)
       : path_(apiPath({"v1", "pools", command.pool, "jobs", "batch"})),
+        keeps_ids_(command.wait_seconds.has_value()),
         api_(api),
         terminal_(terminal) {}
 
@@ -100,6 +102,10 @@ class Batch {
         api_, terminal_, {.method = "POST", .path = path_, .body = "{\"items\":[" + body_ + "]}"});
     if (!reply) return reply.error();
     for (const auto& job : itemsOf(reply->json.root(), "items")) {
+      if (keeps_ids_) {
+        ids_.push_back(textOf(job, "id"));
+        continue;
+      }
       terminal_.out << (terminal_.json ? std::string(job.raw()) : printable(textOf(job, "id")))
                     << "\n";
     }
@@ -110,15 +116,53 @@ class Batch {
   }
 
   std::size_t pushed() const { return pushed_; }
+  const std::vector<std::string>& ids() const { return ids_; }  // when results are waited for
 
  private:
-  std::string path_;
+  const std::string path_;
+  const bool keeps_ids_;  // in place of printing them
   ApiClient& api_;
   Terminal& terminal_;
   std::string body_;
   std::size_t count_ = 0;
   std::size_t pushed_ = 0;
+  std::vector<std::string> ids_;
 };
+
+// Prints the results in the order of the jobs; the time is for all of them together.
+int waitForAll(const std::vector<std::string>& ids, int seconds, ApiClient& api,
+               Terminal& terminal) {
+  const SystemClock clock;
+  const auto until = clock.monotonic() + Seconds(seconds);
+  int exit_code = kExitOk;
+  for (const auto& id : ids) {
+    const auto left = std::chrono::ceil<Seconds>(until - clock.monotonic()).count();
+    const int code =
+        waitForOutcome(id, static_cast<int>(std::max<std::int64_t>(left, 0)), api, terminal);
+    if (code == kExitUnreachable) return code;
+    if (code != kExitOk) exit_code = code;
+  }
+  return exit_code;
+}
+
+int pushCopies(const PushCommand& command, std::string_view data, std::string_view where,
+               ApiClient& api, Terminal& terminal) {
+  const auto job = newJobJson(command, data);
+  if (!job) return refuseData(terminal, where, job.error());
+  Batch batch(command, api, terminal);
+  int code = kExitOk;
+  for (int i = 0; code == kExitOk && i < *command.count; ++i) code = batch.add(*job);
+  if (code == kExitOk) code = batch.send();
+  terminal.err << fmt::format("pushed {} jobs to {}\n", batch.pushed(), printable(command.pool));
+  if (code != kExitOk || !command.wait_seconds) return code;
+  return waitForAll(batch.ids(), *command.wait_seconds, api, terminal);
+}
+
+int pushData(const PushCommand& command, std::string_view data, std::string_view where,
+             ApiClient& api, Terminal& terminal) {
+  return command.count ? pushCopies(command, data, where, api, terminal)
+                       : pushOne(command, data, where, api, terminal);
+}
 
 int pushLines(const PushCommand& command, std::istream& input, std::string_view where,
               ApiClient& api, Terminal& terminal) {
@@ -140,13 +184,13 @@ int pushFrom(const PushCommand& command, std::istream& input, std::string_view w
              ApiClient& api, Terminal& terminal) {
   if (command.lines) return pushLines(command, input, where, api, terminal);
   const std::string data{std::istreambuf_iterator<char>(input), {}};
-  return pushOne(command, data, where, api, terminal);
+  return pushData(command, data, where, api, terminal);
 }
 
 }  // namespace
 
 int run(const PushCommand& command, ApiClient& api, Terminal& terminal) {
-  if (command.data) return pushOne(command, *command.data, "--data", api, terminal);
+  if (command.data) return pushData(command, *command.data, "--data", api, terminal);
   if (!command.file || *command.file == "-") {
     return pushFrom(command, terminal.in, "standard input", api, terminal);
   }

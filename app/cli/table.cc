@@ -26,11 +26,6 @@ std::string_view escapeOf(Tint tint) {
   return "";
 }
 
-std::string tinted(std::string text, Tint tint, bool color) {
-  if (!color || tint == Tint::kNone) return text;
-  return std::string(escapeOf(tint)) + text + "\x1b[0m";
-}
-
 bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 // C0, DEL, and the C1 range, which in UTF-8 is C2 80 to C2 9F.
@@ -57,6 +52,11 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 }  // namespace
+
+std::string tinted(std::string text, Tint tint, bool color) {
+  if (!color || tint == Tint::kNone) return text;
+  return std::string(escapeOf(tint)) + text + "\x1b[0m";
+}
 
 Tint tintOfStatus(std::string_view status) {
   if (status == "done" || status == "active" || status == "ok") return Tint::kGood;

@@ -12,6 +12,9 @@ enum class Tint { kNone, kGood, kBad, kBusy, kFaint };
 // The tint that goes with the status of a job, worker or pool.
 Tint tintOfStatus(std::string_view status);
 
+// The text in its colour, where colours may be used.
+std::string tinted(std::string text, Tint tint, bool color);
+
 struct Cell {
   std::string text;
   Tint tint = Tint::kNone;

@@ -25,8 +25,10 @@ void addWorkerOptions(CLI::App& app, WorkerCommand& options) {
       ->check(CLI::Range(0, 1'000'000'000));
   addSeconds(app, "--idle-timeout-seconds", options.idle_timeout_seconds,
              "with --loop: end after so long without a job (30); 0 waits for ever");
-  app.add_option("--builtin", options.builtin,
-                 "in place of CMD: echo answers with the data, after its delay_seconds")
+  app.add_option(
+         "--builtin", options.builtin,
+         "in place of CMD: echo answers with the data, after its delay_seconds, or with its "
+         "fail as the error")
       ->type_name("NAME")
       ->check(CLI::IsMember({"echo"}));
   app.add_option("--capability", options.capabilities,

@@ -87,4 +87,45 @@ int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal) {
   return kExitOk;
 }
 
+int run(const WorkerOutputCommand& command, ApiClient& api, Terminal& terminal) {
+  const auto reply =
+      call(api, terminal, {.path = apiPath({"v1", "workers", command.id, "output"})});
+  if (!reply) return reply.error();
+  if (terminal.json) {
+    terminal.out << reply->json.text() << "\n";
+    return kExitOk;
+  }
+  const JsonValue root = reply->json.root();
+  const std::string output = textOf(root, "output");
+  if (output.empty()) {
+    terminal.err
+        << "nothing is known of its output: it printed nothing, or was not launched here\n";
+    return kExitOk;
+  }
+  if (textOf(root, "truncated") == "true") {
+    terminal.err << fmt::format("only the last {} bytes were kept\n", output.size());
+  }
+  const bool to_screen = terminal.width > 0;
+  terminal.out << (to_screen ? printableLines(output) : output);
+  if (!output.ends_with('\n')) terminal.out << "\n";
+  return kExitOk;
+}
+
+int run(const WorkerStopCommand& command, ApiClient& api, Terminal& terminal) {
+  const auto reply =
+      call(api, terminal,
+           {.method = "POST", .path = apiPath({"v1", "workers", command.id, "terminate"})});
+  if (!reply) return reply.error();
+  if (terminal.json) {
+    terminal.out << reply->json.text() << "\n";
+    return kExitOk;
+  }
+  const JsonValue worker = reply->json.root();
+  const std::string status = textOf(worker, "status");
+  terminal.out << fmt::format("{}  {}{}\n", printable(textOf(worker, "worker_id")),
+                              printable(status),
+                              status == "terminating" ? ", ends after its job" : "");
+  return kExitOk;
+}
+
 }  // namespace muster

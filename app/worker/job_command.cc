@@ -121,7 +121,13 @@ JobEnd runEcho(const std::string& data, std::size_t max_output, WorkerWatch& wat
     if (end.stopped != StopReason::kNone) return end;
     watch.wait(std::min(until, watch.now() + Millis(watch.millisUntilDeadline())));
   }
-  end.output.add(data);
+  const auto fault = json ? member(json->root(), "fail") : std::nullopt;
+  if (fault) {
+    end.code = 1;
+    end.errors.add(fault->string().value_or(std::string(fault->raw())));
+  } else {
+    end.output.add(data);
+  }
   return end;
 }
 

@@ -19,7 +19,8 @@ struct JobCommand {
 // it reads what it is given. A process that it leaves behind in its group is killed.
 JobEnd runCommand(const JobCommand& command, WorkerWatch& watch);
 
-// The built-in worker: answers with `data` after its `delay_seconds`, at most an hour.
+// The built-in worker: answers with `data` after its `delay_seconds`, at most an hour. Data with
+// `fail` ends like a command with exit code 1 and that text on stderr.
 JobEnd runEcho(const std::string& data, std::size_t max_output, WorkerWatch& watch);
 
 }  // namespace muster

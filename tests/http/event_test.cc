@@ -103,6 +103,16 @@ TEST_F(Events, pools_and_workers_have_them_too) {
   EXPECT_EQ(pool_.events("worker_id=" + name("w")).size(), 3U);
 }
 
+TEST_F(Events, the_latest_can_be_asked_for) {
+  const auto ids = pool_.pushMany(5);
+  const Reply latest = http_.get("/v1/events?last=2&pool_id=" + pool_.name());
+  ASSERT_EQ(latest.status, 200) << latest;
+  ASSERT_EQ(latest.json["items"].size(), 2U);
+  EXPECT_EQ(latest.json["items"][0]["job_id"], ids[3]);
+  EXPECT_EQ(latest.json["items"][1]["job_id"], ids[4]);
+  EXPECT_FALSE(latest.json.isMember("next_cursor"));
+}
+
 TEST_F(Events, the_list_filters_by_type_and_position) {
   pool_.pushMany(3);
   const std::string mine = "pool_id=" + pool_.name();
@@ -112,7 +122,8 @@ TEST_F(Events, the_list_filters_by_type_and_position) {
   EXPECT_EQ(pool_.events(mine + "&types=job.claimed").size(), 0U);
   EXPECT_EQ(pool_.events(mine + "&after=" + created.at(0)["seq"].asString()).size(), 2U);
   EXPECT_EQ(http_.get("/v1/events?limit=2&" + mine).json["items"].size(), 2U);
-  for (const char* bad : {"after=-1", "after=x", "limit=0", "pool_id=a%20b"}) {
+  for (const char* bad : {"after=-1", "after=x", "limit=0", "pool_id=a%20b", "last=0", "last=201",
+                          "last=5&after=1", "last=5&cursor=1"}) {
     EXPECT_TRUE(isProblem(http_.get(std::string("/v1/events?") + bad), 400)) << bad;
   }
 }

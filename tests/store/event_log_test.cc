@@ -97,6 +97,29 @@ TEST_P(EventLogTest, isReadPageByPage) {
   EXPECT_EQ(end->read_to, after);
 }
 
+TEST_P(EventLogTest, theLatestComeInOrder) {
+  const Job job = pushAndClaim({.data = "1"}, "w1");
+  for (int i = 0; i < 5; ++i) push({.data = "1"}, "q");
+  complete(job).value();
+  const auto latest = [this](const EventFilter& filter, int limit) {
+    Names types;
+    std::int64_t seq = 0;
+    for (const Event& event : read([&](Store& s) { return s.events().latest(filter, limit); })) {
+      EXPECT_GT(event.seq, seq);
+      seq = event.seq;
+      types.push_back(event.type);
+    }
+    return types;
+  };
+  EXPECT_EQ(latest({}, 2), (Names{"job.created", "job.completed"}));
+  EXPECT_EQ(latest(with<EventFilter>([](auto& f) { f.types = {"job.claimed"}; }), 10),
+            Names{"job.claimed"});
+  EXPECT_EQ(latest(with<EventFilter>([&](auto& f) { f.job = job.id.str(); }), 2),
+            (Names{"job.claimed", "job.completed"}));
+  EXPECT_EQ(latest(with<EventFilter>([](auto& f) { f.pool = "none"; }), 2), Names{});
+  EXPECT_EQ(latest({}, 200).size(), eventsAfter(0).size());
+}
+
 TEST_P(EventLogTest, aPageLooksAtABoundedNumberOfEvents) {
   write([](Store& s) {
     const auto pool = s.pools().findOrCreate(PoolId("p")).value();

@@ -104,6 +104,7 @@ void useEverything(Storage& storage) {
     EventFilter of_job;
     of_job.job = plain.str();
     s.events().list(0, {}, 10).value(), s.events().list(1, of_job, 10).value();
+    s.events().latest({}, 10), s.events().latest(of_job, 10);
     s.workers().list({}, "", 10);
     s.pools().list("", 10);
     jobs.purge(p, {JobStatus::kDone}, Seconds(0), 10);

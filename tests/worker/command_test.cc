@@ -209,6 +209,13 @@ TEST_F(Command, the_built_in_echo_answers_with_the_data) {
   EXPECT_EQ(pool_.job(other)["result"], "text");
 }
 
+TEST_F(Command, the_built_in_echo_fails_when_the_data_says_so) {
+  const Json::Value job = pool_.push(R"("data":{"fail":"no paper"},"max_retries":1)");
+  EXPECT_EQ(work({"--builtin", "echo"}), 0) << err();
+  EXPECT_EQ(pool_.job(job)["status"], "poisoned");
+  EXPECT_EQ(pool_.job(job)["error"], "exit 1: no paper");
+}
+
 TEST_F(Command, capabilities_bring_the_jobs_that_need_them) {
   const Json::Value job = pool_.push(R"("data":1,"placement":{"requires_capabilities":["gpu"]})");
   EXPECT_EQ(work({"--", "cat"}), 0);

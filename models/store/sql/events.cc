@@ -10,12 +10,16 @@ namespace {
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kNewest{MUSTER_SELECT_EVENT "ORDER BY seq DESC LIMIT $1"};
+constexpr Sql kNewestOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $2 ORDER BY seq DESC LIMIT $1"};
 constexpr Sql kSeqOfJob{"SELECT seq FROM jobs WHERE id = $1"};
 constexpr Sql kFirst{"SELECT min(seq) FROM events"};
 constexpr Sql kLast{"SELECT max(seq) FROM events"};
 constexpr Sql kRemoveOld{
     "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < "
     "(SELECT max(seq) FROM events) ORDER BY seq LIMIT $2) AND at < $1"};
+
+constexpr int kLookAtMost = 20'000;
 
 Event readRow(const SqlRows& row) {
   Event event;
@@ -52,7 +56,6 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
                                                  "; begin there or leave out the position");
     }
   }
-  constexpr int kLookAtMost = 20'000;
   EventPage page;
   page.read_to = after;
   int looked_at = 0;
@@ -74,6 +77,19 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
   }
   page.more = looked_at == kLookAtMost;
   return page;
+}
+
+std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
+  std::vector<Event> events;
+  const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
+  auto rows =
+      job == 0 ? s_.db.query(kNewest, kLookAtMost) : s_.db.query(kNewestOfJob, kLookAtMost, job);
+  while (events.size() < static_cast<std::size_t>(limit) && rows.next()) {
+    Event event = readRow(*rows);
+    if (filter.matches(event)) events.push_back(std::move(event));
+  }
+  std::reverse(events.begin(), events.end());
+  return events;
 }
 
 std::int64_t Events::last() {

@@ -33,6 +33,9 @@ class Events {
   // empty and still say there is more. kEventsExpired when some after `after` are gone already.
   Result<EventPage> list(std::int64_t after, const EventFilter& filter, int limit);
 
+  // The newest that match, oldest first. Looks at a bounded number of the newest.
+  std::vector<Event> latest(const EventFilter& filter, int limit);
+
   std::int64_t last();
   // Older than `before`, but never the newest: numbers are not given twice.
   std::int64_t removeOld(Time before, int limit);

@@ -95,6 +95,27 @@ TEST(CommandLine, commandsOfJobsPoolsWorkersAndEvents) {
   parsed<VersionCommand>({"version"});
 }
 
+TEST(CommandLine, commandsThatLookAfterWorkers) {
+  EXPECT_TRUE(parsed<CheckCommand>({"check"}).pool.empty());
+  const auto check =
+      parsed<CheckCommand>({"check", "--pool", "p", "--explain", "--max-workers", "0"});
+  EXPECT_EQ(check.pool, "p");
+  EXPECT_TRUE(check.explain);
+  EXPECT_EQ(check.max_workers, 0);
+  const auto reap = parsed<ReapCommand>({"reap", "--dry-run", "--stale-threshold-seconds", "0.5"});
+  EXPECT_TRUE(reap.dry_run);
+  EXPECT_EQ(reap.stale_threshold_seconds, 0.5);
+  EXPECT_FALSE(parsed<ScaleCommand>({"scale", "--pool", "p"}).target_workers);
+  EXPECT_EQ(parsed<ScaleCommand>({"scale", "--pool", "p", "--target-workers", "0"}).target_workers,
+            0);
+  EXPECT_EQ(parsed<DecisionsCommand>({"decisions", "--pool", "p", "-n", "3"}).limit, 3u);
+  EXPECT_EQ(parsed<WorkerOutputCommand>({"workers", "output", "w"}).id, "w");
+  EXPECT_EQ(parsed<WorkerStopCommand>({"workers", "stop", "w"}).id, "w");
+  EXPECT_EQ(parsed<PushCommand>({"push", "p", "--data", "1", "--count", "3"}).count, 3);
+  EXPECT_FALSE(parsed<DemoCommand>({"demo"}).keep);
+  EXPECT_TRUE(parsed<DemoCommand>({"demo", "--keep"}).keep);
+}
+
 TEST(CommandLine, globalOptionsMayStandAnywhere) {
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{"--url", "http://h:1", "-o", "json", "jobs", "show", "j"},
@@ -157,6 +178,12 @@ TEST(CommandLine, saysWhatIsWrongAndWhatWasProbablyMeant) {
       {{"push", "p", "q"}, "muster push: unexpected argument \"q\"\n"},
       {{"push", "p", "--priority", "x"}, "muster push: "},
       {{"push", "p", "--data", "1", "--lines"}, "muster push: "},
+      {{"push", "p", "--count", "2", "--lines"}, "muster push: "},
+      {{"push", "p", "--count", "0"}, "muster push: "},
+      {{"check", "--max-workers", "-1"}, "muster check: "},
+      {{"reap", "--stale-threshold-seconds", "0"}, "muster reap: "},
+      {{"scale", "--target-workers", "1"}, "muster scale: --pool is required\n"},
+      {{"decisions"}, "muster decisions: --pool is required\n"},
       {{"jobs", "list", "p", "--status", "x"}, "muster jobs list: "},
       {{"events", "--limit", "0"}, "muster events: "},
       {{"health", "-o", "xml"}, "muster health: "},
@@ -184,10 +211,12 @@ TEST(CommandLine, aloneItShowsItsHelpAndFails) {
 }
 
 TEST(CommandLine, everyHelpHasTwoExamples) {
-  const std::vector<std::vector<std::string>> commands = {
-      {"serve"},   {"migrate"},      {"push"},           {"jobs"},   {"jobs", "list"},
-      {"pools"},   {"pools", "set"}, {"workers"},        {"events"}, {"health"},
-      {"version"}, {"token"},        {"workers", "show"}};
+  std::vector<std::vector<std::string>> commands = {
+      {"jobs", "list"}, {"pools", "set"}, {"workers", "show"}, {"workers", "output"}};
+  for (const char* name : {"serve", "migrate", "push", "jobs", "pools", "workers", "check", "reap",
+                           "scale", "decisions", "events", "demo", "health", "version", "token"}) {
+    commands.push_back({name});
+  }
   for (auto args : commands) {
     args.push_back("--help");
     const auto help = refused(args);

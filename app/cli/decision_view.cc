@@ -1,0 +1,109 @@
+#include "app/cli/decision_view.h"
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+constexpr const char* kMark = "← binds";
+
+using Pair = std::pair<std::string, std::string>;
+
+std::vector<Pair> pairsOf(JsonValue decision, const char* name) {
+  std::vector<Pair> pairs;
+  const auto object = member(decision, name);
+  if (!object || !object->isObject()) return pairs;
+  for (auto it = object->begin(); !(it == object->end()); ++it) {
+    pairs.emplace_back(it.key(), (*it).raw());
+  }
+  return pairs;
+}
+
+// The rate is a limit by its own name; what it allows stands among the limits as tokens.
+std::string limitField(const std::string& binding) {
+  return binding == "launch_rate" ? "launch_tokens" : binding;
+}
+
+bool isLimit(const std::string& binding) {
+  return !binding.empty() && binding != "demand" && binding != "no_demand";
+}
+
+Tint tintOfLimit(const std::string& binding) {
+  if (binding == "breaker" || binding == "no_template" || binding == "unknown_state") {
+    return Tint::kBad;
+  }
+  return isLimit(binding) ? Tint::kBusy : Tint::kNone;
+}
+
+Tint tintOfDirection(const std::string& direction) {
+  if (direction == "up") return Tint::kGood;
+  return direction == "down" ? Tint::kBusy : Tint::kFaint;
+}
+
+Cell directionOf(JsonValue decision) {
+  const std::string direction = textOf(decision, "direction");
+  return {direction, tintOfDirection(direction)};
+}
+
+Cell limitOf(JsonValue decision) {
+  const std::string binding = textOf(decision, "binding_limit");
+  return {binding, tintOfLimit(binding)};
+}
+
+}  // namespace
+
+std::string decisionText(JsonValue decision, std::size_t width, bool color) {
+  const auto inputs = pairsOf(decision, "inputs");
+  auto limits = pairsOf(decision, "limits");
+  const std::string binding = textOf(decision, "binding_limit");
+  const std::string bound = isLimit(binding) ? limitField(binding) : "";
+  const auto is_bound = [&bound](const Pair& limit) { return limit.first == bound; };
+  if (!bound.empty() && std::none_of(limits.begin(), limits.end(), is_bound)) {
+    limits.emplace_back(bound, "");
+  }
+  Table table({{.title = "INPUT"},
+               {.title = "NOW", .is_number = true},
+               {.title = "LIMIT"},
+               {.title = "VALUE", .is_number = true},
+               {.title = ""}});
+  for (std::size_t i = 0; i < std::max(inputs.size(), limits.size()); ++i) {
+    const Pair input = i < inputs.size() ? inputs[i] : Pair();
+    const Pair limit = i < limits.size() ? limits[i] : Pair();
+    const bool binds = !bound.empty() && limit.first == bound;
+    const Tint tint = binds ? tintOfLimit(binding) : Tint::kNone;
+    table.add({input.first, input.second, Cell(limit.first, tint), Cell(limit.second, tint),
+               Cell(binds ? kMark : "", tint)});
+  }
+  return printable(textOf(decision, "reason")) + "\n\n" + table.render(width, color);
+}
+
+Table decisionTable(const std::vector<JsonValue>& decisions) {
+  Table table({{.title = "AT"},
+               {.title = "TRIGGER"},
+               {.title = "DIRECTION"},
+               {.title = "LAUNCHED", .is_number = true},
+               {.title = "LIMIT"},
+               {.title = "REASON", .can_shrink = true}});
+  for (const auto& decision : decisions) {
+    table.add({textOf(decision, "at"), textOf(decision, "trigger"), directionOf(decision),
+               textOf(decision, "launched"), limitOf(decision), textOf(decision, "reason")});
+  }
+  return table;
+}
+
+Table checkedPoolsTable(const std::vector<JsonValue>& decisions) {
+  Table table({{.title = "POOL", .can_shrink = true},
+               {.title = "DIRECTION"},
+               {.title = "WORKERS", .is_number = true},
+               {.title = "TO LAUNCH", .is_number = true},
+               {.title = "LIMIT"},
+               {.title = "REASON", .can_shrink = true}});
+  for (const auto& decision : decisions) {
+    table.add({textOf(decision, "pool_id"), directionOf(decision),
+               textOf(decision, "current_workers"), textOf(decision, "to_launch"),
+               limitOf(decision), textOf(decision, "reason")});
+  }
+  return table;
+}
+
+}  // namespace muster

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/cli/table.h"
+#include "app/client/json_fields.h"
+
+namespace muster {
+
+// A decision of the checker for people: the sentence, then what it went by, side by side with the
+// limits; the limit that bound is marked.
+std::string decisionText(JsonValue decision, std::size_t width, bool color);
+
+// One line each: when, why it was looked at, what came of it.
+Table decisionTable(const std::vector<JsonValue>& decisions);
+
+// One line for each pool.
+Table checkedPoolsTable(const std::vector<JsonValue>& decisions);
+
+}  // namespace muster

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <ostream>
+
+#include "app/cli/demo_steps.h"
+#include "models/store/random.h"
+
+namespace muster {
+namespace {
+
+// Leases and heartbeats are short so that nobody has to wait long. A worker is stale by itself
+// after three seconds; the demo reaps after one.
+constexpr const char* kPoolSettings =
+    R"({"template":"echo","worker_mode":"once","scaling":{"mode":"queue","max_workers":3},)"
+    R"("lease_seconds":5,"heartbeat_interval_seconds":1,"stale_threshold_seconds":3,)"
+    R"("retry":{"base_ms":100,"max_retries":3}})";
+
+std::string newPoolName() {
+  std::array<std::uint8_t, 4> bytes{};
+  Random().bytes(bytes.data(), bytes.size());
+  return "demo-" + toHex(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+int run(const DemoCommand& command, ApiClient& api, Terminal& terminal) {
+  DemoStage stage(api, terminal, newPoolName());
+  if (!stage.ask({.method = "PUT", .path = stage.poolPath(), .body = kPoolSettings})) {
+    return stage.finish();
+  }
+  stage.story() << fmt::format("Muster at {}, in a pool of its own: {}\n", api.url(), stage.pool())
+                << std::flush;
+  for (const auto step :
+       {showTenJobs, showKilledWorker, showSilentWorker, showPoisonedJob, showDecisions}) {
+    if (!stage.isOver()) step(stage);
+  }
+  if (command.keep) {
+    stage.story() << fmt::format("\nThe pool is kept: `muster pools rm {} --force` removes it.\n",
+                                 stage.pool());
+  } else {
+    stage.ask({.method = "DELETE", .path = stage.poolPath() + "?force=true"});
+  }
+  return stage.finish();
+}
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+#include "app/cli/scaling_options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace muster {
+namespace {
+
+constexpr int kMostWorkers = 1'000'000;
+constexpr double kYearSeconds = 365.0 * 24 * 3600;
+
+CLI::Option* addPool(CLI::App& app, std::string& pool, const char* help) {
+  return app.add_option("--pool", pool, help)->type_name("POOL");
+}
+
+}  // namespace
+
+void addCheckOptions(CLI::App& app, CheckCommand& options) {
+  addPool(app, options.pool, "pool to check; without it every pool that has a template");
+  app.add_flag("--explain", options.explain, "only say what would be done, and why");
+  app.add_option("--max-workers", options.max_workers, "lower limit than the pool's, for this once")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMostWorkers));
+}
+
+void addReapOptions(CLI::App& app, ReapCommand& options) {
+  addPool(app, options.pool, "only workers of this pool");
+  app.add_flag("--dry-run", options.dry_run, "only say whom it would take");
+  app.add_option("--stale-threshold-seconds", options.stale_threshold_seconds,
+                 "how long a worker may be silent; else what its pool says")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, kYearSeconds));
+}
+
+void addScaleOptions(CLI::App& app, ScaleCommand& options) {
+  addPool(app, options.pool, "name of the pool")->required();
+  app.add_option("--target-workers", options.target_workers,
+                 "keep so many workers; without it the present state is shown")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMostWorkers));
+}
+
+void addDecisionsOptions(CLI::App& app, DecisionsCommand& options) {
+  addPool(app, options.pool, "name of the pool")->required();
+  app.add_option("-n,--limit", options.limit, "most lines to show (20)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+}
+
+}  // namespace muster

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "app/cli/commands.h"
+
+namespace CLI {
+class App;
+}
+
+namespace muster {
+
+// The options of the commands that look after workers; what is parsed goes into `options`.
+void addCheckOptions(CLI::App& app, CheckCommand& options);
+void addReapOptions(CLI::App& app, ReapCommand& options);
+void addScaleOptions(CLI::App& app, ScaleCommand& options);
+void addDecisionsOptions(CLI::App& app, DecisionsCommand& options);
+
+}  // namespace muster
