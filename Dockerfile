@@ -15,7 +15,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
       g++ cmake ninja-build pkg-config python3 libdrogon-dev \
       uuid-dev libbrotli-dev libpq-dev libmariadb-dev libhiredis-dev zlib1g-dev libc-ares-dev \
       libjsoncpp-dev libsqlite3-dev libyaml-cpp-dev libssl-dev libcurl4-openssl-dev \
-      libfmt-dev libexpected-dev libcli11-dev libjemalloc-dev libgtest-dev \
+      libfmt-dev libexpected-dev libcli11-dev libjemalloc-dev libgtest-dev libboost-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
@@ -27,7 +27,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_WERROR=OFF
 FROM debian:trixie-slim
 RUN apt-get update && apt-get install -y --no-install-recommends \
       ca-certificates libdrogon1t64 libjsoncpp26 libsqlite3-0 libyaml-cpp0.8 libssl3t64 libcurl4t64 \
-      libfmt10 libjemalloc2 \
+      libfmt10 libjemalloc2 tzdata \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --no-log-init --uid 10001 --home-dir /var/lib/muster --shell /usr/sbin/nologin muster \
     && install -d -o muster -g muster -m 0750 /var/lib/muster \

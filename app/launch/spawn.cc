@@ -15,9 +15,10 @@
 #include <boost/process/exe.hpp>
 #include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
-#include <boost/process/search_path.hpp>
 #include <boost/process/start_dir.hpp>
 #include <csignal>
+#include <cstdlib>
+#include <sstream>
 
 namespace muster {
 namespace {
@@ -51,13 +52,24 @@ bp::environment environmentOf(const ProcessSpec& spec) {
   return env;
 }
 
+// As a shell would; "" when it is nowhere.
+std::string findInPath(const std::string& program) {
+  const char* const folders = std::getenv("PATH");
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    std::string path = (folder.empty() ? "." : folder) + "/" + program;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return {};
+}
+
 }  // namespace
 
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   const std::string& program = spec.command.front();
   std::string path = program;
   if (program.find('/') == std::string::npos) {
-    path = bp::search_path(program).string();
+    path = findInPath(program);
     if (path.empty()) {
       return tl::unexpected(fmt::format("the program '{}' was not found in PATH", program));
     }

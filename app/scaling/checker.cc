@@ -152,7 +152,16 @@ Result<Decision> Checker::Run::perform(Store& store) {
     store.session.emit(std::move(event));
   }
   binding_limit_ = decision.binding_limit;
-  retry_at_ = launches.record(*pool).retry_at;
+  again_at_ = store.jobs().nextDue(pool_);
+  if (again_at_ && *again_at_ <= store.now()) again_at_.reset();  // counted already
+  again_for_ = "job_due";
+  if (binding_limit_ == binding_limit::kBreaker) {
+    const auto retry_at = launches.record(*pool).retry_at;
+    if (retry_at && (!again_at_ || *retry_at < *again_at_)) {
+      again_at_ = retry_at;
+      again_for_ = "launch_retry";
+    }
+  }
   return decision;
 }
 
@@ -170,9 +179,9 @@ void Checker::Run::finish(bool committed) {
   const auto now = checker_.clock_.monotonic();
   if (binding_limit_ == binding_limit::kLaunchRate) {
     checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
-  } else if (breaker && retry_at_) {
-    const Millis wait = std::max(*retry_at_ - checker_.clock_.now(), Millis(0));
-    checker_.ask(pool_.str(), "launch_retry", now + wait + Millis(1));
+  } else if (again_at_) {
+    const Millis wait = std::max(*again_at_ - checker_.clock_.now(), Millis(0));
+    checker_.ask(pool_.str(), again_for_, now + wait + Millis(1));
   }
 }
 

@@ -77,7 +77,8 @@ class Checker {
     const std::optional<std::int64_t> max_workers_;
     std::vector<LaunchOrder> orders_;
     std::string binding_limit_;
-    std::optional<Time> retry_at_;
+    std::optional<Time> again_at_;  // when the world will have changed by itself
+    std::string again_for_;
     std::int64_t spent_ = 0;
   };
   std::shared_ptr<Run> begin(const PoolId& pool, const std::string& trigger,

@@ -16,6 +16,9 @@ delete api.components.securitySchemes;
 delete api.paths["/v1/events/stream"];
 // Compared as a whole by scripts/contract.
 delete api.paths["/openapi.json"];
+// What a trigger may have hangs on its type, and a hook takes any body.
+delete api.paths["/v1/triggers/{name}"].put;
+delete api.paths["/v1/hooks/{name}"];
 // Answered only when the body repeats the unique key of a living job.
 delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
 

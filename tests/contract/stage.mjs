@@ -56,6 +56,14 @@ const stage = {
     await call("POST", `/v1/jobs/${job.id}/cancel`, {});
     return job;
   },
+  async trigger() {
+    const trigger = fresh("trigger");
+    await call("PUT", `/v1/triggers/${trigger}`, {
+      type: "webhook",
+      machine: "parallelization_checker",
+    });
+    return { id: trigger };
+  },
   async worker() {
     const worker = fresh("worker");
     await call("POST", "/v1/workers", { worker_id: worker });
@@ -89,6 +97,8 @@ const scenes = [
   [/^(?:GET|PATCH) \/v1\/workers\/([^/]+)(?:\/output)?$/, "worker", []],
   [/^POST \/v1\/workers\/([^/]+)\/(?:heartbeat|release|terminate)$/, "worker", []],
   [/^DELETE \/v1\/workers\/([^/]+)$/, "endedWorker", []],
+  [/^(?:GET|DELETE) \/v1\/triggers\/([^/]+)$/, "trigger", []],
+  [/^POST \/v1\/triggers\/([^/]+)\/fire$/, "trigger", []],
 ];
 const longest = { job_id: 128, worker_id: 128, lease_token: 128 };
 

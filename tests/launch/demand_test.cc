@@ -57,6 +57,16 @@ TEST_F(Demand, a_job_that_comes_while_the_last_worker_leaves_is_not_stranded) {
   EXPECT_EQ(eventsOf("worker.starting").size(), 20U);
 }
 
+TEST_F(Demand, a_delayed_job_gets_its_worker_when_it_comes_due) {
+  const Json::Value job = pool().push(R"("data":1,"delay_seconds":0.2)");
+  const auto done = http().get("/v1/jobs/" + job["id"].asString() + "?wait_seconds=20");
+  EXPECT_EQ(done.json["status"], "done");
+  const auto decisions = http().get(pool().path("/decisions")).json["items"];
+  EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(), [](const auto& decision) {
+    return decision["trigger"] == "job_due" && decision["launched"] == 1;
+  })) << decisions;
+}
+
 TEST_F(Demand, two_checks_at_the_same_instant_spend_a_place_once) {
   PoolClient waiting(service().url(), "waiting");
   waiting.http().post("/v1/pools/waiting/pause");
