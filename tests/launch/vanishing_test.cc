@@ -150,7 +150,8 @@ TEST_F(Vanishing, a_command_that_ignores_the_request_to_stop_is_made_to) {
 TEST_F(Vanishing, a_worker_started_by_hand_on_this_host_is_missed_when_its_process_is_gone) {
   http().post(pool().path("/pause"));
   pool().configure(R"("template":"once","stale_threshold_seconds":600)");
-  ChildProcess process({{"sleep", "1000"}, service().folder().path()});
+  const TempFolder elsewhere;
+  ChildProcess process({{"/bin/sleep", "1000"}, elsewhere.path()});
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   pool().registerWorker("by-hand", R"("host":")" + std::string(host.data()) + R"(","pid":)" +
