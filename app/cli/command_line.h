@@ -15,7 +15,7 @@ using Command =
                  PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
                  PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
                  WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
-                 DecisionsCommand, EventsCommand, DemoCommand, HealthCommand>;
+                 DecisionsCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;
