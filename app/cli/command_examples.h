@@ -116,6 +116,16 @@ Examples:
   muster events -f --types job.completed,job.poisoned
   muster events --pool emails --after 1200 -o json)";
 
+constexpr const char* kTopFooter =
+    R"(Fills the screen with pools and live workers, until q or Ctrl-C. START, BUSY, IDLE and END count
+the pool's workers by what they are doing, MAX is the pool's limit; OLDEST is how long the oldest
+pending job waits; LAUNCHES is ok, paused, backing_off, suspended or no template.
+
+Examples:
+  muster top
+  muster top --pool emails --interval-seconds 0.5
+  watch -n 10 muster top --once)";
+
 constexpr const char* kDemoFooter =
     R"(Makes a pool of its own on a running service, with real workers, and tells what it does, what
 should happen and what did: ten jobs done by three workers at a time, a worker killed in mid-job, a

@@ -289,6 +289,7 @@ class Grammar {
     addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
     addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
+    addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
   void addEvents() {

@@ -16,7 +16,7 @@ using Command =
                  PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
                  WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
                  DecisionsCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
-                 EventsCommand, DemoCommand, HealthCommand>;
+                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -179,6 +179,12 @@ struct WorkerCommand {
   std::vector<std::string> command;
 };
 
+struct TopCommand {
+  std::string pool;  // empty: all
+  double interval_seconds = 1;
+  bool once = false;
+};
+
 struct DemoCommand {
   bool keep = false;  // the pool, to look at it afterwards
 };
@@ -221,6 +227,7 @@ int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TopCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
 

@@ -46,4 +46,12 @@ void addDecisionsOptions(CLI::App& app, DecisionsCommand& options) {
       ->type_name("N");
 }
 
+void addTopOptions(CLI::App& app, TopCommand& options) {
+  addPool(app, options.pool, "only this pool and its workers");
+  app.add_option("--interval-seconds", options.interval_seconds, "how often to look (1)")
+      ->type_name("S")
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_flag("--once", options.once, "print it once and end, as when stdout is no terminal");
+}
+
 }  // namespace muster

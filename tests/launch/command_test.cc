@@ -120,6 +120,28 @@ TEST_F(Commands, the_output_of_a_worker_is_printed_and_its_cut_told) {
   EXPECT_EQ(muster({"workers", "output", "nobody"}).exit_code, 1);
 }
 
+TEST_F(Commands, top_prints_a_snapshot_where_there_is_no_terminal) {
+  const Json::Value job = pool().push();
+  ASSERT_TRUE(becomes([&] { return pool().stats()["busy_workers"] == 1; }));
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"top", "--once"}, std::vector<std::string>{"top"}}) {
+    const auto top = muster(args);
+    EXPECT_EQ(top.exit_code, 0) << top;
+    const auto rows = lines(top.out);
+    ASSERT_EQ(rows.size(), 8U) << top;
+    EXPECT_NE(rows[0].find("pools 2, workers 1"), std::string::npos) << top;
+    EXPECT_TRUE(rows[3].starts_with("nothing ")) << top;
+    EXPECT_TRUE(rows[4].starts_with("p ")) << top;
+    EXPECT_NE(rows[7].find("  busy  "), std::string::npos) << top;
+    EXPECT_TRUE(rows[7].ends_with(job["id"].asString())) << top;
+    EXPECT_EQ(top.out.find('\x1b'), std::string::npos) << top;
+  }
+  EXPECT_FALSE(muster({"top", "--once", "--pool", "p"}).says("nothing"));
+  EXPECT_TRUE(muster({"top", "--once", "-o", "json"}).says(R"("busy_workers":1)"));
+  EXPECT_EQ(muster({"top", "--once", "--pool", "nowhere"}).exit_code, 1);
+  allow("go");
+}
+
 TEST_F(Commands, a_worker_is_stopped_after_its_job) {
   pool().push();
   ASSERT_TRUE(becomes([&] { return pool().stats()["busy_workers"] == 1; }));

@@ -112,6 +112,10 @@ TEST(CommandLine, commandsThatLookAfterWorkers) {
   EXPECT_EQ(parsed<WorkerOutputCommand>({"workers", "output", "w"}).id, "w");
   EXPECT_EQ(parsed<WorkerStopCommand>({"workers", "stop", "w"}).id, "w");
   EXPECT_EQ(parsed<PushCommand>({"push", "p", "--data", "1", "--count", "3"}).count, 3);
+  const auto top = parsed<TopCommand>({"top", "--pool", "p", "--interval-seconds", "0.5"});
+  EXPECT_EQ(top.pool, "p");
+  EXPECT_EQ(top.interval_seconds, 0.5);
+  EXPECT_FALSE(top.once);
   EXPECT_FALSE(parsed<DemoCommand>({"demo"}).keep);
   EXPECT_TRUE(parsed<DemoCommand>({"demo", "--keep"}).keep);
 }
@@ -183,6 +187,7 @@ TEST(CommandLine, saysWhatIsWrongAndWhatWasProbablyMeant) {
       {{"check", "--max-workers", "-1"}, "muster check: "},
       {{"reap", "--stale-threshold-seconds", "0"}, "muster reap: "},
       {{"scale", "--target-workers", "1"}, "muster scale: --pool is required\n"},
+      {{"top", "--interval-seconds", "0"}, "muster top: "},
       {{"decisions"}, "muster decisions: --pool is required\n"},
       {{"jobs", "list", "p", "--status", "x"}, "muster jobs list: "},
       {{"events", "--limit", "0"}, "muster events: "},
@@ -213,8 +218,9 @@ TEST(CommandLine, aloneItShowsItsHelpAndFails) {
 TEST(CommandLine, everyHelpHasTwoExamples) {
   std::vector<std::vector<std::string>> commands = {
       {"jobs", "list"}, {"pools", "set"}, {"workers", "show"}, {"workers", "output"}};
-  for (const char* name : {"serve", "migrate", "push", "jobs", "pools", "workers", "check", "reap",
-                           "scale", "decisions", "events", "demo", "health", "version", "token"}) {
+  for (const char* name :
+       {"serve", "migrate", "push", "jobs", "pools", "workers", "check", "reap", "scale",
+        "decisions", "events", "top", "demo", "health", "version", "token"}) {
     commands.push_back({name});
   }
   for (auto args : commands) {
