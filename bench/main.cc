@@ -21,8 +21,10 @@ namespace {
 using namespace muster::bench;
 
 constexpr const char* kUsage =
-    "usage: muster_bench --muster PROGRAM --echo PROGRAM [--folder FOLDER] [--quick] [ROW…]\n"
-    "rows: push claim batch bulk depth behind memory start latency; all when none is named\n";
+    "usage: muster_bench --muster PROGRAM --echo PROGRAM --one-request PROGRAM [--folder FOLDER] "
+    "[--quick] [ROW…]\n"
+    "rows: push claim batch bulk depth behind memory start latency launch; all when none is "
+    "named\n";
 
 struct Arguments {
   Options options;
@@ -30,8 +32,8 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{"push",   "claim",  "batch", "bulk",   "depth",
-                                    "behind", "memory", "start", "latency"};
+  const std::set<std::string> known{"push",   "claim",  "batch", "bulk",    "depth",
+                                    "behind", "memory", "start", "latency", "launch"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -43,6 +45,8 @@ Arguments readArguments(int argc, char** argv) {
       arguments.options.muster = std::filesystem::absolute(argv[++i]);
     } else if (word == "--echo" && has_value) {
       arguments.options.echo_server = std::filesystem::absolute(argv[++i]);
+    } else if (word == "--one-request" && has_value) {
+      arguments.options.one_request = std::filesystem::absolute(argv[++i]);
     } else if (word == "--folder" && has_value) {
       arguments.options.folder = std::filesystem::absolute(argv[++i]);
     } else if (known.contains(word)) {
@@ -51,7 +55,8 @@ Arguments readArguments(int argc, char** argv) {
       throw std::invalid_argument(fmt::format("'{}' is not known\n{}", word, kUsage));
     }
   }
-  if (arguments.options.muster.empty() || arguments.options.echo_server.empty()) {
+  if (arguments.options.muster.empty() || arguments.options.echo_server.empty() ||
+      arguments.options.one_request.empty()) {
     throw std::invalid_argument(kUsage);
   }
   if (arguments.rows.empty()) arguments.rows = known;
@@ -125,6 +130,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("bulk")) measureBulk(shop, report);
   if (rows.contains("behind")) measureBehind(shop, report);
   if (rows.contains("latency")) measureLatency(shop, report);
+  if (rows.contains("launch")) measureLaunching(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};
   if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <stdexcept>
 
 #include "bench/conversations.h"
@@ -62,6 +63,16 @@ std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
                                durability == Durability::kFull ? "full" : "normal",
                                "--lease-seconds", "3600", "--log-level", "error"},
       options_.folder);
+}
+
+std::unique_ptr<ServerProcess> Workshop::configured(const std::string& name,
+                                                    const std::string& settings) const {
+  const std::string file = path(name + ".yml");
+  std::ofstream(file) << "listen: 127.0.0.1:0\nlog_level: error\nstore: sqlite:" << path(name)
+                      << "/muster.db\n"
+                      << settings;
+  return std::make_unique<ServerProcess>(
+      std::vector<std::string>{options_.muster, "serve", "--config", file}, options_.folder);
 }
 
 void Workshop::fill(const ServerProcess& server, const std::string& pool, std::int64_t jobs,

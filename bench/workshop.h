@@ -11,8 +11,9 @@
 namespace muster::bench {
 
 struct Options {
-  std::string muster;  // the two programs
+  std::string muster;  // the programs
   std::string echo_server;
+  std::string one_request;
   std::string folder;  // for databases; on a disk, or `full` durability costs nothing
   bool quick = false;
 };
@@ -54,6 +55,11 @@ class Workshop {
   std::unique_ptr<ServerProcess> echo(bool parse = false) const;
   // On the database of that name, which is made when it is new.
   std::unique_ptr<ServerProcess> service(const std::string& name, Durability durability) const;
+
+  // On a folder of that name, with these lines of muster.yml.
+  std::unique_ptr<ServerProcess> configured(const std::string& name,
+                                            const std::string& settings) const;
+  const Options& options() const { return options_; }
 
   // Pushes jobs in batches; `extra` as in jobBody().
   void fill(const ServerProcess& server, const std::string& pool, std::int64_t jobs,

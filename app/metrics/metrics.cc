@@ -115,6 +115,12 @@ Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
   return counters;
 }
 
+void Metrics::countCheck(const std::string& pool, const std::string& trigger,
+                         const std::string& direction) {
+  const std::lock_guard lock(mutex_);
+  ++checks_[{pool, trigger, direction}];
+}
+
 void Metrics::countEvents(std::span<const Event> events) {
   const std::lock_guard lock(mutex_);
   for (const Event& event : events) {
@@ -252,6 +258,14 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools) const {
     }
     head(out, "reaper_workers_total", "counter", "Workers found lost.");
     sample(out, "reaper_workers_total", "", reaped_);
+    head(out, "checker_runs_total", "counter", "Checks of a pool, by what came of them.");
+    for (const auto& [labels, count] : checks_) {
+      const auto& [pool, trigger, direction] = labels;
+      sample(out, "checker_runs_total",
+             fmt::format("{},trigger=\"{}\",direction=\"{}\"", poolLabel(pool),
+                         escapeLabel(trigger), direction),
+             count);
+    }
     head(out, "trigger_fires_total", "counter", "Firings of triggers.");
     for (const auto& [trigger, count] : trigger_fires_) {
       sample(out, "trigger_fires_total", fmt::format("trigger=\"{}\"", escapeLabel(trigger)),

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "models/event.h"
@@ -43,6 +44,8 @@ class Metrics {
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
   void countRequest(std::size_t route, int status, double seconds);
   void countEvents(std::span<const Event> events);
+  void countCheck(const std::string& pool, const std::string& trigger,
+                  const std::string& direction);
   void countCommits(const Storage::Commits& commits);
   void countTrigger(const std::string& trigger);
   // `result` is accepted, duplicate, ignored or rejected.
@@ -74,7 +77,9 @@ class Metrics {
 
   std::vector<std::unique_ptr<RouteCounters>> routes_;  // the last one: no route
   mutable std::mutex mutex_;
-  std::map<std::string, PoolCounters> pools_;                                // guarded by mutex_
+  std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
+  // By pool, trigger and direction; guarded by mutex_.
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> checks_;
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_

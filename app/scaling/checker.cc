@@ -41,10 +41,10 @@ Checker::Checker(Storage& storage, Launch launch, Options options, const Clock& 
                  const Log& log)
     : storage_(storage),
       launch_(std::move(launch)),
-      options_(options),
+      options_(std::move(options)),
       clock_(clock),
       log_(log),
-      rate_(options.launch_rate) {
+      rate_(options_.launch_rate) {
   thread_ = std::jthread([this] { loop(); });
 }
 
@@ -131,6 +131,7 @@ Result<Decision> Checker::preview(Store& store, const PoolId& id,
 Result<Decision> Checker::Run::perform(Store& store) {
   checker_.rate_.spend(-std::exchange(spent_, 0));  // of a run that was rolled back
   orders_.clear();
+  direction_.clear();
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
   Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
@@ -152,6 +153,7 @@ Result<Decision> Checker::Run::perform(Store& store) {
     store.session.emit(std::move(event));
   }
   binding_limit_ = decision.binding_limit;
+  direction_ = decision.direction;
   again_at_ = store.jobs().nextDue(pool_);
   if (again_at_ && *again_at_ <= store.now()) again_at_.reset();  // counted already
   again_for_ = "job_due";
@@ -169,6 +171,9 @@ void Checker::Run::finish(bool committed) {
   if (!committed) {
     checker_.rate_.spend(-spent_);
     return;
+  }
+  if (checker_.options_.on_check && !direction_.empty()) {
+    checker_.options_.on_check(pool_.str(), trigger_, direction_);
   }
   for (const LaunchOrder& order : orders_) checker_.launch_(order);
   const bool breaker = binding_limit_ == binding_limit::kBreaker;

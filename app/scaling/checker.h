@@ -45,6 +45,10 @@ class Checker {
   struct Options {
     Millis start_timeout = Seconds(30);
     double launch_rate = 20;
+    // Told of each check that was committed.
+    std::function<void(const std::string& pool, const std::string& trigger,
+                       const std::string& direction)>
+        on_check = {};
   };
   Checker(Storage& storage, Launch launch, Options options, const Clock& clock, const Log& log);
   ~Checker();
@@ -77,6 +81,7 @@ class Checker {
     const std::optional<std::int64_t> max_workers_;
     std::vector<LaunchOrder> orders_;
     std::string binding_limit_;
+    std::string direction_;         // empty: nothing was decided
     std::optional<Time> again_at_;  // when the world will have changed by itself
     std::string again_for_;
     std::int64_t spent_ = 0;

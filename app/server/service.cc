@@ -168,7 +168,11 @@ void Service::wireLaunching() {
       std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
-      Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate)},
+      Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
+                       [this](const std::string& pool, const std::string& trigger,
+                              const std::string& direction) {
+                         metrics_->countCheck(pool, trigger, direction);
+                       }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
