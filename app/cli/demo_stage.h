@@ -33,6 +33,7 @@ class DemoStage {
   // Looks again and again; false when it did not come true in time, or the demo is over.
   bool until(const std::function<bool()>& condition);
   bool isOver() const;
+  bool serviceIsGone() const { return exit_code_ == kExitUnreachable; }
 
   void beginStep(const std::string& title);
   void say(const std::string& line);
