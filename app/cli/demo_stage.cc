@@ -39,6 +39,7 @@ std::string DemoStage::poolPath(const std::string& tail) const {
 }
 
 std::optional<Reply> DemoStage::ask(const ApiRequest& request) {
+  if (serviceIsGone()) return std::nullopt;
   auto reply = call(api_, terminal_, request);
   if (reply) return *std::move(reply);
   if (exit_code_ == kExitOk) exit_code_ = reply.error();
