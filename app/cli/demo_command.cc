@@ -39,7 +39,7 @@ int run(const DemoCommand& command, ApiClient& api, Terminal& terminal) {
     stage.story() << fmt::format("\nThe pool is kept: `muster pools rm {} --force` removes it.\n",
                                  stage.pool());
   } else {
-    stage.ask({.method = "DELETE", .path = stage.poolPath() + "?force=true"});
+    stage.removePool();
   }
   return stage.finish();
 }
