@@ -26,7 +26,6 @@ std::string newPoolName() {
 
 int run(const DemoCommand& command, ApiClient& api, Terminal& terminal) {
   DemoStage stage(api, terminal, newPoolName());
-  // Nothing to remove when it could not be made.
   if (!stage.ask({.method = "PUT", .path = stage.poolPath(), .body = kPoolSettings})) {
     return stage.finish();
   }
@@ -39,8 +38,8 @@ int run(const DemoCommand& command, ApiClient& api, Terminal& terminal) {
   if (command.keep) {
     stage.story() << fmt::format("\nThe pool is kept: `muster pools rm {} --force` removes it.\n",
                                  stage.pool());
-  } else if (!stage.serviceIsGone()) {
-    stage.ask({.method = "DELETE", .path = stage.poolPath() + "?force=true"});
+  } else {
+    stage.removePool();
   }
   return stage.finish();
 }

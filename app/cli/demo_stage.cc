@@ -39,6 +39,7 @@ std::string DemoStage::poolPath(const std::string& tail) const {
 }
 
 std::optional<Reply> DemoStage::ask(const ApiRequest& request) {
+  if (exit_code_ != kExitOk) return std::nullopt;  // it was told already
   auto reply = call(api_, terminal_, request);
   if (reply) return *std::move(reply);
   if (exit_code_ == kExitOk) exit_code_ = reply.error();
@@ -47,6 +48,13 @@ std::optional<Reply> DemoStage::ask(const ApiRequest& request) {
 
 std::optional<Reply> DemoStage::post(const std::string& path, const std::string& body) {
   return ask({.method = "POST", .path = path, .body = body});
+}
+
+void DemoStage::removePool() {
+  const auto answer = api_.send({.method = "DELETE", .path = poolPath() + "?force=true"});
+  if (answer && answer->ok()) return;
+  terminal_.err << fmt::format("the pool is still there: `muster pools rm {} --force` removes it\n",
+                               pool_);
 }
 
 int DemoStage::statusOfPost(const std::string& path, const std::string& body) {

@@ -29,11 +29,12 @@ class DemoStage {
   std::optional<Reply> post(const std::string& path, const std::string& body = "{}");
   // The status of the answer, whatever it is; 0 when there was none.
   int statusOfPost(const std::string& path, const std::string& body);
+  // Also when the demo is over; says so when it cannot be done.
+  void removePool();
 
   // Looks again and again; false when it did not come true in time, or the demo is over.
   bool until(const std::function<bool()>& condition);
   bool isOver() const;
-  bool serviceIsGone() const { return exit_code_ == kExitUnreachable; }
 
   void beginStep(const std::string& title);
   void say(const std::string& line);
