@@ -12,8 +12,8 @@ namespace {
 
 // What it waits for: an event, a time or a call.
 std::string cause(JsonValue trigger) {
-  const std::string on = textOf(trigger, "on"), schedule = textOf(trigger, "schedule"),
-                    zone = textOf(trigger, "timezone");
+  std::string on = textOf(trigger, "on");
+  const std::string schedule = textOf(trigger, "schedule"), zone = textOf(trigger, "timezone");
   if (!on.empty()) return on;
   if (!schedule.empty()) return zone.empty() ? schedule : fmt::format("{} {}", schedule, zone);
   return textOf(trigger, "type") == "webhook" ? "/v1/hooks/" + textOf(trigger, "name") : "";

@@ -22,7 +22,7 @@ delete api.paths["/v1/hooks/{name}"];
 // Answered only when the body repeats the unique key of a living job.
 delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
 
-const dropped = ["Cursor", "IfMatch", "IdempotencyKey"].map((n) => `#/components/parameters/${n}`);
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents"].map((n) => `#/components/parameters/${n}`);
 for (const path of Object.values(api.paths)) {
   for (const operation of Object.values(path)) {
     delete operation.security;
@@ -37,6 +37,9 @@ delete schemas.NewWorker.properties.launch_token;
 delete schemas.ScalingSettings.properties.min_workers;
 delete schemas.ScalingSettings.properties.warm_idle;
 delete schemas.PoolSettings.properties.stale_threshold_seconds;
+// Only the templates of the configuration.
+delete schemas.PoolSettings.properties.template;
+delete api.components.examples.PoolSettings.value.template;
 // A list or a map: too free for a generator.
 schemas.Placement.properties.requires_capabilities =
   schemas.Placement.properties.requires_executors;
