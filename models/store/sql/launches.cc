@@ -259,7 +259,7 @@ Result<Worker> Launches::admit(const NewWorker& given, const std::string& token)
                     "' is the id of a launched worker; its launch token is "
                     "missing, or choose another id");
   }
-  const auto refuse = [](std::string why) { return fail(ErrorCode::kGone, why + ": stop"); };
+  const auto refuse = [](const std::string& why) { return fail(ErrorCode::kGone, why + ": stop"); };
   if (!reserved) return refuse("this launch is over");
   if (!constantTimeEqual(known->launch_token_hash, sha256Hex(token))) {
     return refuse("the launch token is not the one of this worker");
