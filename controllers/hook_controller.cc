@@ -11,7 +11,7 @@ namespace muster {
 struct HookController::Delivery {
   ReadyTriggerPtr hook;
   HookReading reading;
-  Millis wait{0};
+  bool waits = false;  // for the decision
   // Set by the unit of work.
   std::string run_id;
   bool duplicate = false;
@@ -121,7 +121,7 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
   auto delivery = std::make_shared<Delivery>();
   delivery->hook = *std::move(hook);
   delivery->reading = *std::move(reading);
-  delivery->wait = Millis(static_cast<std::int64_t>(wait * 1000));
+  delivery->waits = wait > 0;
   if (delivery->reading.events.empty()) {
     delivery->run_id = parts_.dispatch.newRun();
     finish(delivery, respond);
@@ -176,8 +176,16 @@ Status HookController::deliver(Store& store, Delivery& delivery) {
 
 void HookController::finish(const DeliveryPtr& delivery, const Respond& respond) const {
   const TriggerSpec& spec = delivery->hook->trigger.spec;
-  for (const PoolId& pool : delivery->pools) {
-    parts_.dispatch.start(spec, pool, delivery->run_id);
+  // Whoever waits for the decision gets that of a check of his own.
+  const bool waits =
+      delivery->waits && delivery->pools.size() == 1 && spec.machine == machine::kChecker;
+  const PoolId pool = !waits                    ? PoolId()
+                      : spec.input.pool.empty() ? *delivery->pools.begin()
+                                                : spec.input.pool;
+  if (pool.empty()) {
+    for (const PoolId& each : delivery->pools) {
+      parts_.dispatch.start(spec, each, delivery->run_id);
+    }
   }
   const bool ignored = delivery->reading.events.empty();
   parts_.metrics.countHook(spec.name, ignored               ? "ignored"
@@ -192,12 +200,10 @@ void HookController::finish(const DeliveryPtr& delivery, const Respond& respond)
     out.endObject();
     respond(Reply::json(202, std::move(out)));
   };
-  const bool waits = delivery->wait > Millis(0) && delivery->pools.size() == 1 &&
-                     !delivery->pools.begin()->empty();
-  if (waits && parts_.await_decision) {
-    parts_.await_decision(*delivery->pools.begin(), delivery->wait, answer);
-  } else {
+  if (pool.empty()) {
     answer("");
+  } else {
+    parts_.decide(pool, spec.name, answer);
   }
 }
 

@@ -17,9 +17,9 @@ namespace muster {
 // Takes webhooks. Who may call one is the trigger's business: signed hooks need no token.
 class HookController {
  public:
-  // Gives the decision on a pool as JSON, or "" when there is none within the time. Optional.
-  using AwaitDecision = std::function<void(const PoolId& pool, Millis at_most,
-                                           std::function<void(std::string decision)> then)>;
+  // Checks a pool and gives the decision as JSON, "" when there is no such pool.
+  using Decide = std::function<void(const PoolId& pool, const std::string& trigger,
+                                    const std::function<void(const std::string& decision)>& then)>;
 
   struct Parts {
     Gateway& gateway;
@@ -32,7 +32,7 @@ class HookController {
     VariableLookup variable;
     const Log& log;
     const Clock& clock;
-    AwaitDecision await_decision = {};
+    Decide decide;
   };
   explicit HookController(Parts parts) : parts_(std::move(parts)) {}
   void addRoutes(Router& router);

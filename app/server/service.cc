@@ -14,6 +14,7 @@
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
 #include "models/embedded_file.h"
+#include "models/json/decision_json.h"
 
 namespace muster {
 namespace {
@@ -168,11 +169,10 @@ void Service::wireLaunching() {
       std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
-      Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
-                       [this](const std::string& pool, const std::string& trigger,
-                              const std::string& direction) {
-                         metrics_->countCheck(pool, trigger, direction);
-                       }},
+      Checker::Options{
+          settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
+          [this](const std::string& pool, const std::string& trigger,
+                 const std::string& direction) { metrics_->countCheck(pool, trigger, direction); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
@@ -229,7 +229,33 @@ void Service::wireTriggers() {
   };
   hooks_ = std::make_unique<HookController>(
       HookController::Parts{*gateway_, *storage_, *access_, *limits_, registry_, *dispatch_,
-                            *metrics_, variable, log_, clock_});
+                            *metrics_, variable, log_, clock_,
+                            [this](const PoolId& pool, const std::string& trigger,
+                                   const std::function<void(const std::string&)>& then) {
+                              decide(pool, trigger, then);
+                            }});
+}
+
+// Checks the pool and tells the decision as JSON; "" for a pool that is not there.
+void Service::decide(const PoolId& pool, const std::string& trigger,
+                     const std::function<void(const std::string&)>& then) {
+  const auto run = checker_->begin(pool, trigger);
+  const auto text = std::make_shared<std::string>();
+  storage_->write(
+      [run, text](Store& store) {
+        text->clear();
+        const auto decision = run->perform(store);
+        if (!decision) return;
+        JsonWriter out;
+        writeDecision(out, *decision);
+        *text = out.take();
+      },
+      [run, text, then](const Status& status) {
+        if (!status) text->clear();
+        run->finish(!text->empty());
+        then(*text);
+      },
+      &currentLoop());
 }
 
 std::optional<std::string> Service::applyConfiguredTriggers() {

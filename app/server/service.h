@@ -62,6 +62,8 @@ class Service {
   std::optional<std::string> applyConfiguredPools();
   std::optional<std::string> applyConfiguredTriggers();
   void wireTriggers();
+  void decide(const PoolId& pool, const std::string& trigger,
+              const std::function<void(const std::string&)>& then);
   void wire(std::string secret);
   void wireLaunching();
   void launch(const LaunchOrder& order);

@@ -57,6 +57,16 @@ TEST_F(Demand, a_job_that_comes_while_the_last_worker_leaves_is_not_stranded) {
   EXPECT_EQ(eventsOf("worker.starting").size(), 20U);
 }
 
+TEST_F(Demand, a_hook_that_waits_is_told_the_decision) {
+  const auto idle = http().post("/v1/hooks/work_added?pool_id=p&wait_seconds=5");
+  EXPECT_EQ(idle.status, 202) << idle;
+  EXPECT_EQ(idle.json["decision"]["binding_limit"], "no_demand");
+  EXPECT_EQ(idle.json["decision"]["trigger"], "work_added");
+  EXPECT_FALSE(http().post("/v1/hooks/work_added?pool_id=p").json.isMember("decision"));
+  EXPECT_FALSE(
+      http().post("/v1/hooks/work_added?pool_id=nowhere&wait_seconds=5").json.isMember("decision"));
+}
+
 TEST_F(Demand, a_delayed_job_gets_its_worker_when_it_comes_due) {
   const Json::Value job = pool().push(R"("data":1,"delay_seconds":0.2)");
   const auto done = http().get("/v1/jobs/" + job["id"].asString() + "?wait_seconds=20");
