@@ -210,6 +210,18 @@ TEST_P(LaunchTest, aPoolCannotNameATemplateThatIsNotConfigured) {
   EXPECT_EQ(saved.error().fields.at(0).pointer, "/template");
 }
 
+TEST_P(LaunchTest, aPoolWhoseTemplateWasTakenAwayCanStillBeChanged) {
+  if (!GetParam().keeps_data) return;
+  rules.templates.clear();
+  reopen();
+  const auto paused = write([](Store& s) {
+    return s.pools().patch(PoolId("p"),
+                           with<PoolSettings>([](auto& change) { change.paused = true; }));
+  });
+  ASSERT_TRUE(paused) << paused.error().detail;
+  EXPECT_FALSE(write([](Store& s) { return s.launches().config(*pool(s)); }).has_template);
+}
+
 TEST_P(LaunchTest, decisionsThatChangeNothingAreKeptOnce) {
   const auto add = [this](const std::string& direction, const std::string& inputs) {
     return write([&](Store& s) {
