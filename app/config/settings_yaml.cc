@@ -91,6 +91,15 @@ void collectPlaces(const YamlSource& source, const YamlNode& node, const std::st
   }
 }
 
+std::optional<YamlNode> YamlSource::parse(std::string_view text) {
+  std::vector<YamlFault> duplicates;
+  auto root = parseYaml(text, duplicates);
+  for (const auto& duplicate : duplicates) fault(duplicate.mark, duplicate.what);
+  if (root) return *std::move(root);
+  fault(root.error().mark, root.error().what);
+  return std::nullopt;
+}
+
 std::string YamlSource::place(YamlMark mark) const {
   return fmt::format("{}:{}:{}", file_, mark.line, mark.column);
 }
@@ -149,13 +158,8 @@ void YamlSource::set(const SettingRow& row, const YamlEntry& entry) {
 
 void readYamlSettings(std::string_view file, std::string_view text, SettingsDraft& draft) {
   YamlSource source(file, draft);
-  std::vector<YamlFault> duplicates;
-  const auto root = parseYaml(text, duplicates);
-  for (const auto& duplicate : duplicates) source.fault(duplicate.mark, duplicate.what);
-  if (!root) {
-    source.fault(root.error().mark, root.error().what);
-    return;
-  }
+  const auto root = source.parse(text);
+  if (!root) return;
   if (root->kind == YamlNode::Kind::kNull) return;
   if (!source.isMap(*root, "the file", "keys and values like `listen: 127.0.0.1:8080`")) return;
   readRows(source, *root);

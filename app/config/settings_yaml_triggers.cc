@@ -62,13 +62,8 @@ void readYamlTriggers(YamlSource& source, const YamlNode& node) {
 
 void readTriggerRegistry(std::string_view file, std::string_view text, SettingsDraft& draft) {
   YamlSource source(file, draft);
-  std::vector<YamlFault> duplicates;
-  const auto root = parseYaml(text, duplicates);
-  for (const auto& duplicate : duplicates) source.fault(duplicate.mark, duplicate.what);
-  if (!root) {
-    source.fault(root.error().mark, root.error().what);
-    return;
-  }
+  const auto root = source.parse(text);
+  if (!root) return;
   if (!source.isMap(*root, "the file", "`triggers:` with a list of them")) return;
   bool found = false;
   for (const auto& entry : root->entries) {

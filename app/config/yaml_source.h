@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@ namespace muster {
 class YamlSource {
  public:
   YamlSource(std::string_view file, SettingsDraft& draft) : file_(file), draft_(draft) {}
+
+  // The whole file; its faults are noted, and nothing is given when it cannot be read.
+  std::optional<YamlNode> parse(std::string_view text);
 
   Settings& settings() { return draft_.settings; }
   std::map<std::string, PlacesByPointer>& poolPlaces() { return draft_.pool_places; }
