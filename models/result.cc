@@ -54,6 +54,8 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kDraining{"draining", 503, "The service is stopping", true};
   static constexpr ErrorKind kBusy{"store_busy", 503, "The store is busy", true};
   static constexpr ErrorKind kStore{"store_unavailable", 503, "The store cannot be used", true};
+  static constexpr ErrorKind kNotLeader{"not_leader", 503, "Only the leader does this", true};
+  static constexpr ErrorKind kReadOnlyNode{"read_only_node", 503, "This node only reads", true};
 
   switch (code) {
     case ErrorCode::kInvalidJson:
@@ -126,6 +128,10 @@ const ErrorKind& describe(ErrorCode code) {
       return kBusy;
     case ErrorCode::kStoreUnavailable:
       return kStore;
+    case ErrorCode::kNotLeader:
+      return kNotLeader;
+    case ErrorCode::kReadOnlyNode:
+      return kReadOnlyNode;
   }
   return kInternal;
 }

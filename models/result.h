@@ -47,6 +47,8 @@ enum class ErrorCode {
   kDraining,
   kStoreBusy,
   kStoreUnavailable,
+  kNotLeader,
+  kReadOnlyNode,
 };
 
 struct ErrorKind {
@@ -71,6 +73,7 @@ struct Error {
   std::string detail;
   std::vector<FieldError> fields = {};
   std::optional<std::chrono::seconds> retry_after = {};
+  std::string leader_url = {};  // where the request would be taken, if that is known
 };
 
 template <class T>

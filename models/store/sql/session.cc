@@ -7,6 +7,10 @@ constexpr Sql kInsertEvent{
     "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
 
+// Few events concern a node; the many that do not are spared the column.
+constexpr Sql kInsertNodeEvent{
+    "INSERT INTO events (at, type, node_id, details) VALUES ($1, $2, $3, $4)"};
+
 constexpr Sql kAddCounts{
     "INSERT INTO lane_counts (lane_id, pending, claimed, done, poisoned, cancelled) "
     "VALUES ($1, $2, $3, $4, $5, $6) "
@@ -19,9 +23,13 @@ constexpr Sql kAddCounts{
 
 void Session::emit(Event event) {
   event.at = now;
-  db.execute(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
-             event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
-             event.attempt, orNull(event.details));
+  if (!event.node.empty()) {
+    db.execute(kInsertNodeEvent, event.at, event.type, event.node, orNull(event.details));
+  } else {
+    db.execute(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
+               event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
+               event.attempt, orNull(event.details));
+  }
   events_.push_back(std::move(event));
 }
 

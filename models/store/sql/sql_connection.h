@@ -17,6 +17,7 @@ namespace muster {
 // A statement, written once for every database with $1-style parameters. Where databases differ,
 // the text holds a marker that each connection replaces when it prepares the statement:
 //   /*skip_locked*/   lock the rows found and pass over those another transaction holds
+//   /*for_share*/     lock the rows found against changes until the transaction ends
 // The text must be a literal: connections keep the prepared statement under its address.
 struct Sql {
   const char* text;
