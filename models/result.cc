@@ -38,6 +38,7 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kTriggerDisabled{"trigger_disabled", 409, "The trigger is disabled",
                                               false};
   static constexpr ErrorKind kTooMany{"too_many", 409, "There are as many as there may be", false};
+  static constexpr ErrorKind kNotClustered{"not_clustered", 409, "There is only one node", false};
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
@@ -102,6 +103,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kTriggerDisabled;
     case ErrorCode::kTooMany:
       return kTooMany;
+    case ErrorCode::kNotClustered:
+      return kNotClustered;
     case ErrorCode::kGone:
       return kGone;
     case ErrorCode::kEventsExpired:

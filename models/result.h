@@ -34,6 +34,7 @@ enum class ErrorCode {
   kTriggerConfigured,
   kTriggerDisabled,
   kTooMany,
+  kNotClustered,
   kGone,
   kEventsExpired,
   kVersionMismatch,

@@ -62,6 +62,7 @@ class Grammar {
     addWorker();
     addTriggers();
     addScaling();
+    addCluster();
     addEvents();
     addDemo();
     addSmallOnes();
@@ -290,6 +291,16 @@ class Grammar {
     addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
+  }
+
+  void addCluster() {
+    CLI::App* cluster = add(root_, "cluster", "the nodes, and which of them leads", kClusterFooter);
+    cluster->require_subcommand(0, 1);
+    cluster->callback([this, cluster] {
+      if (cluster->get_subcommands().empty()) line_.command = ClusterCommand{};
+    });
+    command<ClusterResignCommand>(
+        add(*cluster, "resign", "have the leader hand over to another node", kClusterFooter));
   }
 
   void addEvents() {

@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "app/client/json_fields.h"
 #include "app/config/settings.h"
 
 namespace muster {
@@ -103,6 +104,15 @@ bool isLoopbackUrl(const std::string& url) {
   return ListenAddress{name, 0}.isLoopback();
 }
 
+// Where a node that does not take the request says it is taken.
+std::optional<std::string> leaderOf(const ApiAnswer& answer) {
+  if (answer.status != 503) return std::nullopt;
+  const auto problem = JsonAnswer::parse(answer.body);
+  std::string url = problem ? textOf(problem->root(), "leader_url") : "";
+  while (url.ends_with('/')) url.pop_back();
+  return url.empty() ? std::nullopt : std::optional(std::move(url));
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -194,11 +204,26 @@ ApiClient::ApiClient(std::string url, std::string token)
 ApiClient::~ApiClient() = default;
 
 tl::expected<ApiAnswer, Unreachable> ApiClient::send(const ApiRequest& request) {
+  auto answer = sendTo(leader_url_.empty() ? url_ : leader_url_, request);
+  if (!answer) {
+    leader_url_.clear();
+    return answer;
+  }
+  const std::string sent_to = leader_url_;
+  leader_url_ = leaderOf(*answer).value_or(sent_to);
+  if (leader_url_.empty() || leader_url_ == sent_to) return answer;
+  answer = sendTo(leader_url_, request);
+  if (!answer) leader_url_.clear();
+  return answer;
+}
+
+tl::expected<ApiAnswer, Unreachable> ApiClient::sendTo(const std::string& url,
+                                                       const ApiRequest& request) {
   curl_easy_reset(connection_->handle);
   curl_easy_setopt(connection_->handle, CURLOPT_TIMEOUT_MS,
                    static_cast<long>(request.timeout.count()));
   Exchange exchange;
-  return connection_->run(request, url_, token_, exchange);
+  return connection_->run(request, url, token_, exchange);
 }
 
 tl::expected<ApiAnswer, Unreachable> ApiClient::stream(

@@ -51,7 +51,8 @@ class ApiClient {
 
   const std::string& url() const { return url_; }
 
-  // Any answer, also a refusal, is an answer.
+  // Any answer, also a refusal, is an answer. One that names the leader, because only that takes
+  // the request, is followed there; so are the requests after it, until that cannot be reached.
   tl::expected<ApiAnswer, Unreachable> send(const ApiRequest& request);
 
   // Hands over a 2xx body piece by piece until it ends, `on_bytes` answers false, or nothing has
@@ -62,7 +63,10 @@ class ApiClient {
  private:
   struct Connection;
 
+  tl::expected<ApiAnswer, Unreachable> sendTo(const std::string& url, const ApiRequest& request);
+
   std::string url_;
+  std::string leader_url_;  // empty: nobody sent us on
   std::string token_;
   std::unique_ptr<Connection> connection_;
 };

@@ -113,6 +113,10 @@ std::string SettingsDraft::placeOf(std::string_view name) const {
   return found == places.end() ? std::string(name) : found->second;
 }
 
+bool inCluster(const Settings& settings) {
+  return settings.cluster != ClusterMode::kOff && settings.store.starts_with("postgres");
+}
+
 std::vector<TriggerSpec> configuredTriggers(const Settings& settings) {
   auto triggers = settings.triggers ? *settings.triggers : defaultTriggers();
   const TriggerSpec hook = workAddedHook();

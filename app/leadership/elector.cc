@@ -155,8 +155,12 @@ void Elector::renewed(Nanos since, const LeaderLease& held, const Result<bool>& 
     const std::lock_guard lock(mutex_);
     const Nanos now = clock_.monotonic();
     asking_ = false;
-    if (held_ != held) {
+    if (held_ != held || now >= relied_on_until_) {
       too_late = answer && *answer;
+      if (held_ == held) {
+        standDown("the lease was not renewed in time");
+        next_ask_ = now;
+      }
     } else if (answer && !*answer) {
       standDown("the lease is another's");
       next_ask_ = now;

@@ -27,13 +27,21 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, so that a restart finds it.
-std::string outputFolder(const Settings& settings) {
+// Running workers write beside the database, so that a restart finds it; nodes that share one write
+// apart from each other.
+std::string outputFolder(const Settings& settings, const ClusterNode& node) {
+  std::filesystem::path folder = settings.worker_output_folder;
   const auto path = sqlitePath(settings.store);
-  if (!path || *path == ":memory:") {
-    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+  if (!folder.empty()) {
+    folder = std::filesystem::absolute(folder);
+  } else if (path && *path != ":memory:") {
+    folder = std::filesystem::absolute(*path).parent_path() / "worker_output";
+  } else if (settings.store == "memory:") {
+    folder = std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid());
+  } else {
+    folder = std::filesystem::absolute("data/worker_output");
   }
-  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
+  return (node.alone() ? folder : folder / ("node-" + node.id())).string();
 }
 
 std::string ownProgram() {
@@ -42,9 +50,10 @@ std::string ownProgram() {
   return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
 }
 
-StoreRules rulesOf(const Settings& settings, const std::string& host) {
+StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {
   StoreRules rules;
   rules.host = host;
+  if (!node.alone()) rules.node = node.id();
   for (const auto& [name, made] : settings.templates) rules.templates[name] = templateVersion(made);
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
@@ -80,6 +89,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       log_(log),
       clock_(clock),
       host_(hostName()),
+      node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
       registry_(findZone) {}
 
@@ -88,6 +98,8 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
                                                                   const Clock& clock) {
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
+  if (auto fault = service->node_.obstacle(*service->storage_)) return tl::unexpected(*fault);
+  if (service->node_.observes()) return service;
   if (auto fault = service->applyConfiguredPools()) return tl::unexpected(*fault);
   if (auto fault = service->applyConfiguredTriggers()) return tl::unexpected(*fault);
   return service;
@@ -97,7 +109,7 @@ std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
-  options.rules = rulesOf(settings_, host_);
+  options.rules = rulesOf(settings_, host_, node_);
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   auto storage = openStorage(options, clock_);
   if (!storage) return storage.error();
@@ -112,13 +124,15 @@ std::optional<std::string> Service::openStore() {
 }
 
 void Service::wire(std::string secret) {
-  access_ = std::make_unique<Access>(settings_, std::move(secret));
+  access_ = std::make_unique<Access>(settings_, std::move(secret),
+                                     node_.advertisedUrl(settings_.listen.port));
   limits_ =
       std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit, clock_);
   metrics_ = std::make_unique<Metrics>();
-  gateway_ = std::make_unique<Gateway>(
-      Gateway::Parts{router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
-                     static_cast<std::size_t>(settings_.max_body_bytes)});
+  gateway_ = std::make_unique<Gateway>(Gateway::Parts{
+      router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
+      static_cast<std::size_t>(settings_.max_body_bytes),
+      node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
@@ -129,8 +143,9 @@ void Service::wire(std::string secret) {
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention,
                                                [this] { checker_->requestAll("tick"); });
   wireTriggers();
+  cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   service_ = std::make_unique<ServiceController>(
-      *gateway_, *storage_, *metrics_,
+      *gateway_, *storage_, *metrics_, node_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
                                    std::string(kDocsPage.front().content)});
   jobs_->addRoutes(router_);
@@ -142,6 +157,7 @@ void Service::wire(std::string secret) {
   checks_->addRoutes(router_);
   triggers_->addRoutes(router_);
   hooks_->addRoutes(router_);
+  cluster_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
@@ -165,14 +181,15 @@ void Service::wireLaunching() {
   listener.ended = [note](const std::string& name, const ProcessEnd& end) {
     note([name, end](Store& store) { store.launches().exited(WorkerId(name), end); });
   };
-  launcher_ =
-      std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
+  launcher_ = std::make_unique<ProcessLauncher>(outputFolder(settings_, node_), std::move(listener),
+                                                clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
       Checker::Options{
           settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
           [this](const std::string& pool, const std::string& trigger,
-                 const std::string& direction) { metrics_->countCheck(pool, trigger, direction); }},
+                 const std::string& direction) { metrics_->countCheck(pool, trigger, direction); },
+          [this] { return node_.lease(); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
@@ -197,10 +214,12 @@ void Service::launch(const LaunchOrder& order) {
       workerProcess(order, settings_.templates.at(order.template_name), surroundings));
 }
 
-void Service::begin(const std::string& url) {
+void Service::begin(const std::string& url, int port) {
   process_.setUrl(url);
   url_ = url;
   begun_ = true;
+  node_.begin(*storage_, port);
+  if (!node_.works()) return;
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
                  [this, running](const Status&) {
@@ -221,7 +240,8 @@ void Service::wireTriggers() {
   functions_ = std::make_unique<LambdaTrigger>(call_, failed);
   dispatch_ = std::make_unique<Dispatch>(
       Dispatch::Parts{registry_, *storage_, clock_, *machines_, *processes_, *functions_, failed,
-                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); }});
+                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); },
+                      [this] { return node_.lease(); }});
   triggers_ = std::make_unique<TriggerController>(*gateway_, registry_, *dispatch_);
   const auto variable = [](const std::string& name) -> std::optional<std::string> {
     const char* const value = std::getenv(name.c_str());
@@ -297,10 +317,10 @@ void Service::onCommit(std::span<const Event> events) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
     }
   }
-  checker_->hear(events);
+  if (node_.works()) checker_->hear(events);
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
-  dispatch_->onCommit(events);
+  if (node_.works()) dispatch_->onCommit(events);
 }
 
 // What the registered triggers do not see to.
@@ -315,41 +335,109 @@ void Service::tendWorkers(const Event& event) {
   }
 }
 
-// Workers of this machine that were not launched here tell of their end by being gone.
-void Service::reapVanished() {
+// What only this node can see: which processes of this machine are gone, and which of its own are
+// to go because of what happened elsewhere.
+void Service::tendHost() {
   constexpr int kAtOnce = 1000;
-  auto local = std::make_shared<std::vector<RunningProcess>>();
-  storage_->read([local](Store& store) { *local = store.launches().localWorkers(kAtOnce); },
-                 [this, local](const Status&) {
-                   std::erase_if(*local,
-                                 [](const auto& process) { return isAlive(process.process_key); });
-                   if (local->empty()) return;
-                   storage_->write(
-                       [local](Store& store) {
-                         for (const auto& process : *local)
-                           store.launches().proveDead(process.worker);
-                       },
-                       [](const Status&) {});
-                 });
+  struct Seen {
+    std::vector<RunningProcess> local;    // started by hand
+    std::vector<RunningProcess> orphans;  // launched by nodes that are no more
+    std::vector<Launches::Ended> ended;
+  };
+  if (tending_.exchange(true)) return;
+  auto seen = std::make_shared<Seen>();
+  storage_->read(
+      [this, seen](Store& store) {
+        *seen = {store.launches().localWorkers(kAtOnce), {}, {}};
+        if (node_.alone()) return;
+        seen->orphans = store.launches().orphans(kAtOnce);
+        seen->ended = store.launches().endedElsewhere();
+      },
+      [this, seen](const Status&) {
+        tending_ = false;
+        for (const auto& [worker, may_finish] : seen->ended) {
+          launcher_->stop(worker.str(), may_finish ? settings_.worker_shutdown_timeout : Millis(0),
+                          kKillAfter);
+        }
+        const auto is_alive = [](const auto& process) { return isAlive(process.process_key); };
+        std::erase_if(seen->local, is_alive);
+        std::erase_if(seen->orphans, is_alive);
+        if (seen->local.empty() && seen->orphans.empty()) return;
+        storage_->write(
+            [seen](Store& store) {
+              for (const auto& process : seen->local) store.launches().proveDead(process.worker);
+              for (const auto& process : seen->orphans) store.launches().exited(process.worker, {});
+            },
+            [](const Status&) {});
+      });
 }
 
 void Service::tick() {
-  if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) checker_->requestAll("tick");
-  if (ticking_.exchange(true)) return;
-  reapVanished();
+  if (!node_.works()) return;
+  tendHost();
+  const bool leads = node_.lease().has_value();
+  if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) {
+    if (leads) {
+      checker_->requestAllAsLeader("tick");
+    } else {
+      checker_->requestAllOfHosts("tick");
+    }
+  }
+  runDutiesAsLeader();
+}
+
+void Service::runDutiesAsLeader() {
+  const auto lease = node_.lease();
+  if (!lease || ticking_.exchange(true)) return;
   auto report = std::make_shared<DutyReport>();
-  storage_->write([this, report](Store& store) { *report = runDuties(store, settings_.retention); },
-                  [this, report](const Status& status) {
-                    ticking_ = false;
-                    if (!status) {
-                      log_.error("tick failed", {{"detail", status.error().detail}});
-                    } else if (report->more) {
-                      tick();
-                    }
-                  });
+  storage_->write(
+      [this, report, lease](Store& store) {
+        *report =
+            store.cluster().holds(*lease) ? runDuties(store, settings_.retention) : DutyReport();
+      },
+      [this, report](const Status& status) {
+        ticking_ = false;
+        if (!status) {
+          log_.error("tick failed", {{"detail", status.error().detail}});
+        } else if (report->more) {
+          runDutiesAsLeader();
+        }
+      });
+}
+
+void Service::fireDueTriggers() {
+  if (!node_.works()) return;
+  if (!node_.alone()) refreshTriggers();
+  dispatch_->tick();
+}
+
+// Another node may have changed them.
+void Service::refreshTriggers() {
+  struct Seen {
+    std::string fingerprint;
+    std::optional<std::vector<Trigger>> triggers;
+    std::uint64_t stamp = 0;
+  };
+  auto seen = std::make_shared<Seen>();
+  storage_->read(
+      [this, seen](Store& store) {
+        *seen = {store.triggers().fingerprint(), std::nullopt, registry_.stamp()};
+        {
+          const std::lock_guard lock(fingerprint_mutex_);
+          if (seen->fingerprint == trigger_fingerprint_) return;
+        }
+        seen->triggers = store.triggers().all();
+      },
+      [this, seen](const Status& status) {
+        if (!status || !seen->triggers) return;
+        registry_.replace(*std::move(seen->triggers), seen->stamp);
+        const std::lock_guard lock(fingerprint_mutex_);
+        trigger_fingerprint_ = seen->fingerprint;
+      });
 }
 
 void Service::endWaits() {
+  node_.retire();
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
@@ -357,6 +445,7 @@ void Service::endWaits() {
 
 // What writes to the store ends before it.
 void Service::close() {
+  node_.stop();
   processes_->stop();
   functions_->stop();
   checker_->stop();
