@@ -26,9 +26,10 @@ class LeaderDutyTest : public testing::Test {
       const std::lock_guard lock(mutex);
       return lease;
     };
-    rules.on_check = [this](const std::string&, const std::string& trigger, const std::string&) {
+    rules.on_check = [this](const std::string& pool, const std::string& trigger,
+                            const std::string&) {
       const std::lock_guard lock(mutex);
-      checks.push_back(trigger);
+      checks.push_back(pool + " " + trigger);
       checked.notify_all();
     };
     checker = std::make_unique<Checker>(
@@ -59,14 +60,15 @@ class LeaderDutyTest : public testing::Test {
     const std::lock_guard lock(mutex);
     lease = std::move(held);
   }
-  // Until a check by `trigger` was committed, in which time passes.
-  bool sawCheck(const std::string& trigger) {
+  // Until a check of the pool, "p", or by a trigger, "p tick", was committed; time passes.
+  bool sawCheck(const std::string& check) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const auto seen = [&] {
-      return std::find(checks.begin(), checks.end(), trigger) != checks.end();
+    const auto done = [&] {
+      return std::any_of(checks.begin(), checks.end(),
+                         [&](const std::string& seen) { return seen.starts_with(check); });
     };
     std::unique_lock lock(mutex);
-    while (!checked.wait_for(lock, 10ms, seen)) {
+    while (!checked.wait_for(lock, 10ms, done)) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       clock.advance(50ms);
     }
@@ -92,7 +94,7 @@ class LeaderDutyTest : public testing::Test {
 TEST_F(LeaderDutyTest, aCheckForTheLeaderCarriesItsEpoch) {
   setLease(acquire("a"));
   checker->requestAllAsLeader("tick");
-  ASSERT_TRUE(sawCheck("tick"));
+  ASSERT_TRUE(sawCheck("p tick"));
   const auto made = decisions();
   ASSERT_EQ(made.size(), 1U);
   EXPECT_EQ(made[0].leader_epoch, 1);
@@ -101,14 +103,14 @@ TEST_F(LeaderDutyTest, aCheckForTheLeaderCarriesItsEpoch) {
 
 TEST_F(LeaderDutyTest, aCheckThatWasAskedForIsNobodysDuty) {
   checker->request(PoolId("p"), "work_added");
-  ASSERT_TRUE(sawCheck("work_added"));
+  ASSERT_TRUE(sawCheck("p work_added"));
   EXPECT_EQ(decisions().at(0).leader_epoch, std::nullopt);
 }
 
 TEST_F(LeaderDutyTest, theOnlyNodeHasNoEpoch) {
   setLease(LeaderLease{});
   checker->requestAllAsLeader("tick");
-  ASSERT_TRUE(sawCheck("tick"));
+  ASSERT_TRUE(sawCheck("p tick"));
   EXPECT_EQ(decisions().at(0).leader_epoch, std::nullopt);
 }
 
@@ -139,7 +141,7 @@ TEST_F(LeaderDutyTest, withoutALeaseNothingIsEvenTried) {
   });
   clock.advance(1s);
   checker->requestAllOfHosts("hosts");
-  ASSERT_TRUE(sawCheck("hosts"));
+  ASSERT_TRUE(sawCheck("limited"));
   EXPECT_TRUE(decisions().empty()) << "of a pool without a limit per host";
 }
 
