@@ -114,7 +114,7 @@ std::string SettingsDraft::placeOf(std::string_view name) const {
 }
 
 bool inCluster(const Settings& settings) {
-  return settings.cluster != ClusterMode::kOff && settings.store.starts_with("postgres");
+  return settings.cluster != ClusterMode::kOff && isPostgres(settings.store);
 }
 
 std::vector<TriggerSpec> configuredTriggers(const Settings& settings) {

@@ -19,7 +19,8 @@ void Membership::write(Work work, Answer<T> answer) {
                    } else {
                      answer(tl::unexpected(status.error()));
                    }
-                 });
+                 },
+                 nullptr, Isolation::kShared);
 }
 
 void Membership::beat(Answer<std::optional<Leader>> answer) {
@@ -71,13 +72,14 @@ void Membership::renew(const LeaderLease& held, Answer<bool> answer) {
 }
 
 void Membership::resign(const LeaderLease& held, Answer<void> answer) {
-  storage_.write([held](Store& store) { store.cluster().resign(held); }, std::move(answer));
+  storage_.write([held](Store& store) { store.cluster().resign(held); }, std::move(answer), nullptr,
+                 Isolation::kShared);
 }
 
 void Membership::leave(Answer<void> answer) {
   storage_.write(
       [this](Store& store) { store.cluster().leave(options_.self.id, options_.instance); },
-      std::move(answer));
+      std::move(answer), nullptr, Isolation::kShared);
 }
 
 }  // namespace muster

@@ -90,8 +90,8 @@ class Checker {
     const std::optional<LeaderLease> lease_;  // set: on the leader's behalf
     std::vector<LaunchOrder> orders_;
     std::string binding_limit_;
-    std::string direction_;         // empty: nothing was decided
-    std::optional<Time> again_at_;  // when the world will have changed by itself
+    std::string direction_;           // empty: nothing was decided
+    std::optional<Millis> again_in_;  // when the world will have changed by itself
     std::string again_for_;
     std::int64_t spent_ = 0;
   };

@@ -71,6 +71,8 @@ class Service {
   void wireLaunching();
   void launch(const LaunchOrder& order);
   void onCommit(std::span<const Event> events);
+  void onForeignCommit(std::span<const Event> events);
+  void wake(std::span<const Event> events);
   void tendWorkers(const Event& event);
   void tendHost();
   void runDutiesAsLeader();

@@ -1,20 +1,27 @@
-#include "tests/support/service_fixture.h"
+#include <gtest/gtest.h>
+
+#include "tests/support/http.h"
+#include "tests/support/problem.h"
+#include "tests/support/service.h"
 
 namespace muster::test {
 namespace {
 
 // A service with a store of its own: a cluster of one, without elections.
-class SingleNode : public ServiceFixture {
+class SingleNode : public testing::Test {
  protected:
   // Starts a second program; its exit code and what it said.
-  static std::pair<std::optional<int>, std::string> serve(const std::vector<std::string>& args,
-                                                          const std::filesystem::path& folder) {
+  static std::pair<std::optional<int>, std::string> serve(const std::vector<std::string>& args) {
+    const TempFolder folder;
     std::vector<std::string> argv = {musterBinary(), "serve", "--listen", "127.0.0.1:0"};
     argv.insert(argv.end(), args.begin(), args.end());
-    ChildProcess muster({argv, folder});
+    ChildProcess muster({argv, folder.path()});
     const auto code = muster.wait();
     return {code, muster.err()};
   }
+
+  Service service_{{.store = "sqlite:muster.db"}};
+  Http http_{service_.url()};
 };
 
 TEST_F(SingleNode, leadsAndSaysSo) {
@@ -23,7 +30,7 @@ TEST_F(SingleNode, leadsAndSaysSo) {
   const Json::Value& cluster = reply.json;
   EXPECT_EQ(cluster["role"], "leader");
   EXPECT_EQ(cluster["leader"]["node_id"], cluster["node_id"]);
-  EXPECT_EQ(cluster["leader"]["url"], service().url());
+  EXPECT_EQ(cluster["leader"]["url"], service_.url());
   EXPECT_EQ(cluster["leader"]["epoch"], 0);
   EXPECT_FALSE(cluster["leader"].isMember("expires_at"));
   ASSERT_EQ(cluster["nodes"].size(), 1U);
@@ -34,10 +41,10 @@ TEST_F(SingleNode, leadsAndSaysSo) {
 }
 
 TEST_F(SingleNode, electsNobody) {
-  for (const char* type : {"node.joined", "leader.elected"}) {
-    const Reply reply = http_.get(std::string("/v1/events?types=") + type);
-    EXPECT_TRUE(reply.json["items"].empty()) << reply;
-  }
+  http_.post("/v1/tick");
+  const Reply reply = http_.get("/v1/events?types=node.joined,leader.elected");
+  EXPECT_EQ(reply.status, 200) << reply;
+  EXPECT_TRUE(reply.json["items"].empty()) << reply;
 }
 
 TEST_F(SingleNode, cannotResign) {
@@ -47,18 +54,17 @@ TEST_F(SingleNode, cannotResign) {
 }
 
 TEST_F(SingleNode, aClusterOnItsStoreIsRefused) {
-  const TempFolder folder;
-  const auto [code, said] = serve({"--cluster", "on"}, folder.path());
+  const auto [code, said] = serve({"--cluster", "on"});
   EXPECT_EQ(code, 2);
   EXPECT_NE(said.find("cluster is on, which only a PostgreSQL store can serve"), std::string::npos)
       << said;
 }
 
 TEST_F(SingleNode, aSecondServiceOnItsFileIsRefused) {
-  const TempFolder folder;
-  const auto [code, said] = serve({"--store", "sqlite:" + service().database()}, folder.path());
+  const auto [code, said] = serve({"--store", "sqlite:" + service_.database()});
   EXPECT_EQ(code, 2);
-  EXPECT_NE(said.find(service().database()), std::string::npos) << said;
+  EXPECT_NE(said.find(service_.database()), std::string::npos) << said;
+  EXPECT_EQ(http_.get("/readyz").status, 200) << "the first one is left alone";
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ class NeighbourTest : public StoreTest {
     own.host = node == "c" ? "far" : "here";
     return write([&](Store& store) {
       Store mine(store.session.db, own);
-      mine.session.now = store.now();
+      mine.session.begin(store.now(), std::nullopt);
       auto answer = work(mine);
-      mine.session.flushCounts();
+      mine.session.flush();
       return answer;
     });
   }

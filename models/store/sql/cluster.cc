@@ -49,7 +49,7 @@ constexpr Sql kResign{
     "WHERE only_row = 1 AND epoch = $1 AND token = $2 RETURNING node_id"};
 constexpr Sql kHolds{
     "SELECT 1 FROM leader WHERE only_row = 1 AND epoch = $1 AND token = $2 AND expires_at > $3 "
-    "/*for_share*/"};
+    "/*for_update leader*/"};
 
 Node readNode(const SqlRows& row) {
   Node node;

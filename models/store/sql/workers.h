@@ -74,7 +74,8 @@ class Workers {
 
  private:
   static Worker readRow(const SqlRows& row);
-  static Error gone(const Worker& worker);
+  static Error gone(const WorkerId& id, std::string_view status);
+  std::optional<Claimer> claimerRow(const WorkerId& id);
 
   Session& s_;
 };
