@@ -314,7 +314,7 @@ void Service::onCommit(std::span<const Event> events) {
     }
     const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
     if (event.job.empty() && !of_trigger) {
-      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
+      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}, {"node", event.node}});
     }
   }
   wake(events);

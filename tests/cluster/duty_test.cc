@@ -93,7 +93,7 @@ TEST_F(DutyTest, leasesExpireUnderWhoeverLeads) {
   const std::string first = leader({"a", "b", "c"});
   const std::string other = first == "a" ? "b" : "a";
   PoolClient plain(node(other).url(), "plain");
-  plain.configure(R"("lease_seconds":1,"heartbeat_interval_seconds":1)");
+  plain.configure(R"("lease_seconds":1,"heartbeat_interval_seconds":1,"retry":{"base_ms":0})");
   const Json::Value job = plain.push();
   plain.claimOne();
   EXPECT_TRUE(becomes([&] { return plain.lastEventType(job) == "job.reassigned"; }));

@@ -6,10 +6,10 @@ namespace muster::test {
 namespace {
 
 // A worker stays with its job until there is a file in the folder of its node.
-constexpr const char* kWait =
+const std::string kWait =
     "templates:\n  wait: {run: [/bin/sh, -c, 'while [ ! -e go ]; do sleep 0.05; done']}\n";
-constexpr const char* kPool = "pools: {p: {template: wait}}\n";
-constexpr const char* kHang = "templates:\n  hang: {worker: [/bin/sleep, '1000']}\n";
+const std::string kPool = "pools: {p: {template: wait}}\n";
+const std::string kHang = "templates:\n  hang: {worker: [/bin/sleep, '1000']}\n";
 
 class LaunchingTest : public ClusterFixture {
  protected:
@@ -28,7 +28,7 @@ class LaunchingTest : public ClusterFixture {
 };
 
 TEST_F(LaunchingTest, aNodeThatComesBackKnowsItsOwnWorkersAndLeavesTheOthersAlone) {
-  for (const char* id : {"a", "b"}) start(id, std::string(kWait) + kPool);
+  for (const char* id : {"a", "b"}) start(id, kWait + kPool);
   leader({"a", "b"});
   pool("a").push();
   ASSERT_TRUE(becomes([&] { return active("a") == 1; }));
@@ -50,9 +50,9 @@ TEST_F(LaunchingTest, aNodeThatComesBackKnowsItsOwnWorkersAndLeavesTheOthersAlon
 }
 
 TEST_F(LaunchingTest, whatTheLeaderGivesUpIsStoppedByItsNode) {
-  start("lead", std::string("node_role: leader\n") + kHang);
+  start("lead", "node_role: leader\n" + kHang);
   ASSERT_EQ(leader({"lead"}), "lead");
-  start("w", std::string("node_role: worker\nworker_start_timeout_seconds: 2\n") + kHang +
+  start("w", "node_role: worker\nworker_start_timeout_seconds: 2\n" + kHang +
                  "pools: {p: {template: hang}}\n");
   pool("w").push();
   ASSERT_TRUE(becomes([&] { return !events("w", "worker.starting").empty(); }));
@@ -62,7 +62,7 @@ TEST_F(LaunchingTest, whatTheLeaderGivesUpIsStoppedByItsNode) {
 }
 
 TEST_F(LaunchingTest, theProcessesOfANodeThatIsGoneAreSeenToByItsNeighbour) {
-  for (const char* id : {"a", "b"}) start(id, std::string(kWait) + kPool);
+  for (const char* id : {"a", "b"}) start(id, kWait + kPool);
   leader({"a", "b"});
   pool("a").push();
   ASSERT_TRUE(becomes([&] { return active("b") == 1; }));
@@ -75,7 +75,7 @@ TEST_F(LaunchingTest, theProcessesOfANodeThatIsGoneAreSeenToByItsNeighbour) {
 
 TEST_F(LaunchingTest, aLimitPerHostHoldsForAllNodesOfAMachine) {
   for (const char* id : {"a", "b"}) {
-    start(id, std::string(kWait) + "pools: {p: {template: wait, max_workers_per_host: 2}}\n");
+    start(id, kWait + "pools: {p: {template: wait, max_workers_per_host: 2}}\n");
   }
   leader({"a", "b"});
   for (int i = 0; i < 3; ++i) {
