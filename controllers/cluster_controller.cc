@@ -39,9 +39,17 @@ void ClusterController::resign(const RequestPtr& request, const Respond& respond
   Executor* const loop = &currentLoop();
   node_.resign([this, request, respond, loop](Status status) {
     loop->post({[this, request, respond, status = std::move(status)] {
-      if (!status) return respond(tl::unexpected(status.error()));
       gateway_.read(
-          request, [this](Store& store) { return show(store); }, respond);
+          request,
+          [this, status](Store& store) -> Outcome {
+            if (status) return show(store);
+            if (status.error().code != ErrorCode::kNotLeader) {
+              return tl::unexpected(status.error());
+            }
+            const auto leader = store.cluster().leader();  // as of this moment
+            return tl::unexpected(notLeader(leader ? leader->url : ""));
+          },
+          respond);
     }});
   });
 }
