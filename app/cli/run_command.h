@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,13 @@
 
 namespace muster {
 
+// How the commands are done that need the server or the store.
+struct ServiceCommands {
+  std::function<int(const ServeCommand&, const Environment&, Terminal&)> serve;
+  std::function<int(const MigrateCommand&, const Environment&, Terminal&)> migrate;
+};
+
 // The whole program: understands the arguments, runs the command, answers the exit code.
-int runMuster(const std::vector<std::string>& args, const Environment& env);
+int runMuster(int argc, char** argv, const ServiceCommands& service);
 
 }  // namespace muster

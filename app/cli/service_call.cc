@@ -16,7 +16,7 @@ constexpr std::size_t kLargestPage = 200;
 
 }  // namespace
 
-tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const ApiRequest& request) {
+tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const HttpRequest& request) {
   auto answer = api.send(request);
   if (!answer) {
     terminal.err << unreachableText(api.url(), answer.error());

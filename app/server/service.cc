@@ -10,6 +10,7 @@
 
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
@@ -34,12 +35,6 @@ std::string outputFolder(const Settings& settings) {
     return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
   }
   return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
-}
-
-std::string ownProgram() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
 }
 
 StoreRules rulesOf(const Settings& settings, const std::string& host) {
@@ -187,7 +182,7 @@ void Service::launch(const LaunchOrder& order) {
     return;
   }
   const WorkerSurroundings surroundings{
-      ownProgram(),
+      programBeside("muster"),
       url_,
       [this](const std::string& worker) { return access_->workerToken(worker); },
       settings_.worker_shutdown_timeout,

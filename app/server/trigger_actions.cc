@@ -1,8 +1,7 @@
 #include "app/server/trigger_actions.h"
 
-#include <filesystem>
-
 #include "app/launch/http_post.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/program_run.h"
 #include "models/trigger_spec.h"
 
@@ -20,10 +19,8 @@ void MusterProcess::setUrl(std::string url) {
 
 std::optional<std::string> MusterProcess::run(const std::string& machine, const Machines::Run& run,
                                               const std::stop_token& stop) {
-  std::error_code fault;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", fault);
-  if (fault) return "the program cannot be found: " + fault.message();
-  std::vector<std::string> argv = {self.string(), machine == machine::kReaper ? "reap" : "check"};
+  std::vector<std::string> argv = {programBeside("muster"),
+                                   machine == machine::kReaper ? "reap" : "check"};
   if (!run.pool.empty()) argv.insert(argv.end(), {"--pool", run.pool.str()});
   if (run.max_workers) argv.insert(argv.end(), {"--max-workers", std::to_string(*run.max_workers)});
   {

@@ -94,9 +94,9 @@ WorkerExit WorkerLoop::run() {
                                 options_.capabilities};
   const std::string key =
       fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random_(), random_(), random_(), random_());
-  ServiceClient stranger(options_.url, options_.token);
+  ServiceClient client(options_.url, options_.token);
   const auto registration =
-      persist([&] { return stranger.registerWorker(identity, key); },
+      persist([&] { return client.registerWorker(identity, key); },
               watch_.now() + options_.connect_timeout, [this] { return !watch_.mayClaim(); });
   if (!registration) {
     if (!watch_.mayClaim()) return WorkerExit::kOk;
@@ -105,7 +105,7 @@ WorkerExit WorkerLoop::run() {
   worker_ = registration->worker_id;
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
-  ServiceClient client(options_.url, worker_token_);
+  client.setToken(worker_token_);
   WorkerExit exit = WorkerExit::kOk;
   {
     HeartbeatThread heartbeat(options_.url, *registration, watch_, log_);
