@@ -17,5 +17,5 @@ int main(int argc, char** argv) {
                  << "\n  install it in the folder that muster itself is in\n";
     return muster::kExitFailed;
   };
-  return muster::runMuster(argc, argv, {hand_over, hand_over});
+  return muster::runMuster(argc, argv, hand_over);
 }

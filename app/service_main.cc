@@ -2,8 +2,10 @@
 #include "app/cli/run_command.h"
 
 int main(int argc, char** argv) {
-  const auto here = [](const auto& command, const auto& env, muster::Terminal& terminal) {
-    return muster::run(command, env, terminal);
-  };
-  return muster::runMuster(argc, argv, {here, here});
+  return muster::runMuster(
+      argc, argv,
+      [](const muster::ServiceCommand& command, const auto& env, muster::Terminal& terminal) {
+        return std::visit([&](const auto& each) { return muster::run(each, env, terminal); },
+                          command);
+      });
 }

@@ -39,15 +39,12 @@ Environment environment() {
   return env;
 }
 
-int runLine(const CommandLine& line, const Environment& env, const ServiceCommands& service) {
+int runLine(const CommandLine& line, const Environment& env, const RunService& service) {
   Terminal terminal{std::cin, std::cout, std::cerr, line.json, mayColor(line, env), screenWidth()};
   return std::visit(
       [&](const auto& command) {
-        using Command = std::decay_t<decltype(command)>;
-        if constexpr (std::is_same_v<Command, ServeCommand>) {
-          return service.serve(command, env, terminal);
-        } else if constexpr (std::is_same_v<Command, MigrateCommand>) {
-          return service.migrate(command, env, terminal);
+        if constexpr (std::is_constructible_v<ServiceCommand, decltype(command)>) {
+          return service(command, env, terminal);
         } else if constexpr (requires { run(command, terminal); }) {
           return run(command, terminal);
         } else if constexpr (requires { run(command, line.service, env, terminal); }) {
@@ -62,7 +59,7 @@ int runLine(const CommandLine& line, const Environment& env, const ServiceComman
 
 }  // namespace
 
-int runMuster(int argc, char** argv, const ServiceCommands& service) {
+int runMuster(int argc, char** argv, const RunService& service) {
   try {
     const Environment env = environment();
     const auto line = parseCommandLine({argv + (argc > 0 ? 1 : 0), argv + argc}, env);

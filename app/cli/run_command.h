@@ -1,20 +1,17 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
+#include <variant>
 
 #include "app/cli/commands.h"
 
 namespace muster {
 
-// How the commands are done that need the server or the store.
-struct ServiceCommands {
-  std::function<int(const ServeCommand&, const Environment&, Terminal&)> serve;
-  std::function<int(const MigrateCommand&, const Environment&, Terminal&)> migrate;
-};
+// What needs the server, the store or OpenSSL, which `muster` itself does without.
+using ServiceCommand = std::variant<ServeCommand, MigrateCommand, TokenCommand>;
+using RunService = std::function<int(const ServiceCommand&, const Environment&, Terminal&)>;
 
 // The whole program: understands the arguments, runs the command, answers the exit code.
-int runMuster(int argc, char** argv, const ServiceCommands& service);
+int runMuster(int argc, char** argv, const RunService& service);
 
 }  // namespace muster

@@ -32,7 +32,7 @@ tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const HttpRequ
                                 api.url());
     return tl::unexpected(kExitFailed);
   }
-  return Reply{*std::move(json), answer->date};
+  return Reply{*std::move(json), answer->date()};
 }
 
 tl::expected<Listing, int> list(ApiClient& api, Terminal& terminal, const std::string& path,

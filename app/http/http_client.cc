@@ -40,16 +40,6 @@ std::string textOf(const HttpRequest& request, const HttpUrl& url) {
   return text + "\r\n" + request.body.value_or("");
 }
 
-std::optional<Time> dateIn(const std::map<std::string, std::string>& headers) {
-  const auto found = headers.find("date");
-  if (found == headers.end()) return std::nullopt;
-  std::tm parts{};
-  if (::strptime(found->second.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
-    return std::nullopt;
-  }
-  return Time(Seconds(::timegm(&parts)));
-}
-
 void takeHead(const Parser& parser, HttpAnswer& answer) {
   answer.status = parser.get().result_int();
   for (const auto& field : parser.get()) {
@@ -57,7 +47,6 @@ void takeHead(const Parser& parser, HttpAnswer& answer) {
     const auto value = field.value();
     answer.headers[lowered({name.data(), name.size()})] = {value.data(), value.size()};
   }
-  answer.date = dateIn(answer.headers);
 }
 
 // The answers to one request, interim ones left out, as their bytes come in.
@@ -132,6 +121,16 @@ class Reading {
 };
 
 }  // namespace
+
+std::optional<Time> HttpAnswer::date() const {
+  const auto found = headers.find("date");
+  if (found == headers.end()) return std::nullopt;
+  std::tm parts{};
+  if (::strptime(found->second.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
+    return std::nullopt;
+  }
+  return Time(Seconds(::timegm(&parts)));
+}
 
 HttpClient::HttpClient(HttpUrl url, Wire::AddressRule allowed)
     : url_(std::move(url)), allowed_(std::move(allowed)) {}

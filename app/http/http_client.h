@@ -31,9 +31,9 @@ struct HttpAnswer {
   int status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
-  std::optional<Time> date;  // the other side's clock
 
   bool ok() const { return status >= 200 && status < 300; }
+  std::optional<Time> date() const;  // the other side's clock
 };
 
 // Speaks HTTP/1.1 to one place and keeps its connection. No redirects, no proxies. Light to start:

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,6 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "app/http/openssl_library.h"
 
 namespace muster {
 namespace {
@@ -74,31 +74,36 @@ bool isAddress(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
-// The certificates that this machine trusts; read once, by the first who needs them.
-SSL_CTX& trust() {
-  static const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context = [] {
-    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> made(SSL_CTX_new(TLS_client_method()),
-                                                           SSL_CTX_free);
-    if (!made) throw WireError("TLS cannot be used");
-    SSL_CTX_set_default_verify_paths(made.get());
-    SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION);
-    SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE);
+// Trusts what this machine trusts; made by the first who needs it, kept for good.
+SSL_CTX* trust() {
+  static SSL_CTX* const context = [] {
+    const OpensslLibrary& ssl = OpensslLibrary::get();
+    SSL_CTX* const made = ssl.newContext(ssl.clientMethod());
+    if (made == nullptr) throw WireError("TLS cannot be used");
+    ssl.trustThisMachine(made);
+    ssl.setVerify(made, SSL_VERIFY_PEER, nullptr);
+    ssl.controlContext(made, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+    ssl.controlContext(made, SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE, nullptr);
     return made;
   }();
-  return *context;
+  return context;
 }
 
 }  // namespace
 
 struct Wire::Tls {
-  Tls(int socket, const std::string& host) : session(SSL_new(&trust()), SSL_free) {
-    if (!session || SSL_set_fd(session.get(), socket) != 1) throw WireError("TLS cannot be used");
+  Tls(int socket, const std::string& host)
+      : ssl(OpensslLibrary::get()), session(ssl.newSession(trust()), ssl.freeSession) {
+    if (!session || ssl.setSocket(session.get(), socket) != 1) {
+      throw WireError("TLS cannot be used");
+    }
     if (isAddress(host)) {
-      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session.get()), host.c_str());
+      ssl.expectAddress(ssl.parameters(session.get()), host.c_str());
     } else {
-      SSL_set1_host(session.get(), host.c_str());
-      SSL_set_tlsext_host_name(session.get(), host.c_str());
+      ssl.expectHost(session.get(), host.c_str());
+      std::string name = host;  // goes out with the greeting, for servers of many names
+      ssl.controlSession(session.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                         name.data());
     }
   }
 
@@ -106,10 +111,10 @@ struct Wire::Tls {
   template <class Call>
   bool run(int socket, const Patience& patience, const Call& call) {
     for (;;) {
-      ERR_clear_error();
-      const int result = call(session.get());
+      ssl.clearErrors();
+      const int result = call();
       if (result > 0) return true;
-      switch (SSL_get_error(session.get(), result)) {
+      switch (ssl.errorOf(session.get(), result)) {
         case SSL_ERROR_WANT_READ:
           await(socket, POLLIN, patience);
           break;
@@ -125,16 +130,16 @@ struct Wire::Tls {
   }
 
   std::string reason() const {
-    const long verdict = SSL_get_verify_result(session.get());
+    const long verdict = ssl.verdict(session.get());
     if (verdict != X509_V_OK) {
-      return std::string("the certificate is not trusted: ") +
-             X509_verify_cert_error_string(verdict);
+      return std::string("the certificate is not trusted: ") + ssl.verdictText(verdict);
     }
-    const char* const text = ERR_reason_error_string(ERR_get_error());
+    const char* const text = ssl.errorText(ssl.takeError());
     return text != nullptr ? std::string("TLS: ") + text : "the connection broke";
   }
 
-  std::unique_ptr<SSL, decltype(&SSL_free)> session;
+  const OpensslLibrary& ssl;
+  std::unique_ptr<SSL, decltype(&::SSL_free)> session;
 };
 
 Wire::Wire(const HttpUrl& url, const AddressRule& allowed, const Patience& patience) {
@@ -142,7 +147,8 @@ Wire::Wire(const HttpUrl& url, const AddressRule& allowed, const Patience& patie
     connect(url, allowed, patience);
     if (!url.tls) return;
     tls_ = std::make_unique<Tls>(socket_, url.host);
-    if (!tls_->run(socket_, patience, SSL_connect)) throw WireError("the connection broke");
+    const auto greet = [this] { return tls_->ssl.connect(tls_->session.get()); };
+    if (!tls_->run(socket_, patience, greet)) throw WireError("the connection broke");
   } catch (...) {
     if (socket_ >= 0) ::close(socket_);
     throw;
@@ -183,8 +189,8 @@ void Wire::write(std::string_view bytes, const Patience& patience) {
   while (!bytes.empty()) {
     std::size_t sent = 0;
     if (tls_) {
-      const auto some = [&](SSL* session) {
-        return SSL_write_ex(session, bytes.data(), bytes.size(), &sent);
+      const auto some = [&] {
+        return tls_->ssl.write(tls_->session.get(), bytes.data(), bytes.size(), &sent);
       };
       if (!tls_->run(socket_, patience, some)) throw WireError("the connection broke");
     } else {
@@ -200,7 +206,7 @@ void Wire::write(std::string_view bytes, const Patience& patience) {
 std::size_t Wire::read(char* room, std::size_t size, const Patience& patience) {
   if (tls_) {
     std::size_t came = 0;
-    const auto some = [&](SSL* session) { return SSL_read_ex(session, room, size, &came); };
+    const auto some = [&] { return tls_->ssl.read(tls_->session.get(), room, size, &came); };
     return tls_->run(socket_, patience, some) ? came : 0;
   }
   for (;;) {

@@ -58,7 +58,8 @@ class WorkerLoop {
   SystemClock clock_;
   Log log_;
   WorkerWatch watch_;
-  std::random_device random_;
+  // By name: to look for the generator of the processor takes longer than to read from this one.
+  std::random_device random_{"/dev/urandom"};
   std::string worker_;
   std::string worker_token_;
   // The service may believe that we hold a job we know nothing of (any more).

@@ -89,7 +89,7 @@ TEST(ApiClient, sendsTheRequestAndReadsTheAnswer) {
     EXPECT_TRUE(answer->ok());
     EXPECT_EQ(answer->headers.at("etag"), "\"7\"");
     EXPECT_EQ(answer->body, "{\"id\":1}");
-    EXPECT_EQ(answer->date, parseTime("2026-03-01T12:00:00Z"));
+    EXPECT_EQ(answer->date(), parseTime("2026-03-01T12:00:00Z"));
   }
   const std::string request = service.request();
   EXPECT_TRUE(request.starts_with("POST /v1/pools/p/jobs HTTP/1.1\r\n")) << request;
