@@ -36,12 +36,6 @@ std::string outputFolder(const Settings& settings) {
   return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }
 
-std::string ownProgram() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
-}
-
 StoreRules rulesOf(const Settings& settings, const std::string& host) {
   StoreRules rules;
   rules.host = host;
@@ -154,7 +148,7 @@ void Service::wireLaunching() {
       if (!status) log_.error("a launch was not noted", {{"detail", status.error().detail}});
     });
   };
-  Launcher::Listener listener;
+  ProcessLauncher::Listener listener;
   listener.started = [note](const std::string& name, const std::string& key) {
     note([name, key](Store& store) { store.launches().started(WorkerId(name), key); });
   };

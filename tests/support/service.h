@@ -12,7 +12,8 @@ namespace muster::test {
 struct ServiceOptions {
   std::string store = "sqlite:muster.db";  // in the service's own folder; or memory:
   std::string settings = {};               // lines of muster.yml
-  bool ticker = false;  // periodic duties run by themselves, not only by POST /v1/tick
+  bool ticker = false;          // periodic duties run by themselves, not only by POST /v1/tick
+  bool adopts_orphans = false;  // as process 1 of a container does
 };
 
 // The real program, serving on a free port of its own with a database of its own.
