@@ -37,6 +37,7 @@ void Service::start(std::uint16_t port) {
   process_.reset();
   std::filesystem::remove(folder_ / "stdout.txt");
   Command command{commandLine(port), folder_.path()};
+  command.env = options_.env;
   command.adopts_orphans = options_.adopts_orphans;
   process_ = std::make_unique<ChildProcess>(command);
   port_ = 0;
