@@ -124,7 +124,7 @@ int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal) {
 
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal) {
   using Change = PoolChangeCommand::Change;
-  ApiRequest request{.method = "POST", .path = poolPath(command.pool)};
+  HttpRequest request{.method = "POST", .path = poolPath(command.pool)};
   std::string done = "removed";
   if (command.change == Change::kRemove) {
     request.method = "DELETE";

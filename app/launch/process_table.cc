@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -39,12 +38,6 @@ std::optional<std::string> processKey(pid_t pid) {
 
 pid_t pidOf(const std::string& process_key) {
   return static_cast<pid_t>(std::strtol(process_key.c_str(), nullptr, 10));
-}
-
-std::string ownProgram() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
 }
 
 bool isAlive(const std::string& process_key) {

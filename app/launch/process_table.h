@@ -14,9 +14,6 @@ std::optional<std::string> processKey(pid_t pid);
 // 0 when the key is none.
 pid_t pidOf(const std::string& process_key);
 
-// The file of the program that runs now, also when another has taken its place since.
-std::string ownProgram();
-
 // Whether just this process still runs.
 bool isAlive(const std::string& process_key);
 

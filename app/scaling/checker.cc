@@ -10,6 +10,8 @@ namespace muster {
 namespace {
 
 constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are served together
+// The same after a worker has ended: its place is free, and such requests cannot become many.
+constexpr auto kShortMoment = std::chrono::milliseconds(5);
 constexpr auto kRateWait = std::chrono::milliseconds(100);
 constexpr int kPoolsAtOnce = 200;
 
@@ -68,7 +70,7 @@ void Checker::ask(const std::string& pool, const std::string& trigger, std::chro
                   std::optional<std::int64_t> max_workers) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
-  at = std::max(at, slot.last + kMoment);
+  at = std::max(at, slot.last + (slot.has_free_place ? kShortMoment : kMoment));
   if (slot.due) {
     // Served together: whoever sets no bound has none set for him.
     if (!max_workers || (slot.max_workers && *slot.max_workers < *max_workers)) {
@@ -88,9 +90,12 @@ void Checker::hear(std::span<const Event> events) {
   {
     const std::lock_guard lock(mutex_);
     for (const Event& event : events) {
-      if (event.type != event_type::kJobClaimed) continue;
+      const bool claimed = event.type == event_type::kJobClaimed;
+      if (!claimed && event.type != event_type::kWorkerExited) continue;
       const auto slot = slots_.find(event.pool);
-      if (slot != slots_.end() && slot->second.held_back) pools.push_back(event.pool);
+      if (slot == slots_.end()) continue;
+      if (!claimed) slot->second.has_free_place = true;
+      if (claimed && slot->second.held_back) pools.push_back(event.pool);
     }
   }
   for (const std::string& pool : pools) request(PoolId(pool), "launch_proven");
@@ -249,6 +254,7 @@ void Checker::loop() {
       }
       slot.due.reset();
       slot.running = true;
+      slot.has_free_place = false;
       slot.last = now;
       const std::string name = pool;
       const Slot asked = slot;

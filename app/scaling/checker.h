@@ -104,7 +104,8 @@ class Checker {
     std::optional<std::int64_t> max_workers;
     std::chrono::nanoseconds last{-1'000'000'000};
     bool running = false;
-    bool held_back = false;  // by the breaker, when it was last checked
+    bool held_back = false;       // by the breaker, when it was last checked
+    bool has_free_place = false;  // a worker has ended since it was last checked
   };
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);

@@ -10,6 +10,7 @@
 
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
@@ -200,7 +201,7 @@ void Service::launch(const LaunchOrder& order) {
     return;
   }
   const WorkerSurroundings surroundings{
-      ownProgram(),
+      programBeside("muster"),
       url_,
       [this](const std::string& worker) { return access_->workerToken(worker); },
       settings_.worker_shutdown_timeout,

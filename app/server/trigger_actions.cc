@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "app/launch/http_post.h"
-#include "app/launch/process_table.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/program_run.h"
 #include "models/trigger_spec.h"
 
@@ -24,7 +24,7 @@ void MusterProcess::setUrl(std::string url) {
 std::optional<std::string> MusterProcess::run(const std::string& machine, const Machines::Run& run,
                                               const std::stop_token& stop) {
   ProcessSpec spec;
-  spec.command = {ownProgram(), machine == machine::kReaper ? "reap" : "check"};
+  spec.command = {programBeside("muster"), machine == machine::kReaper ? "reap" : "check"};
   std::vector<std::string>& argv = spec.command;
   if (!run.pool.empty()) argv.insert(argv.end(), {"--pool", run.pool.str()});
   if (run.max_workers) argv.insert(argv.end(), {"--max-workers", std::to_string(*run.max_workers)});

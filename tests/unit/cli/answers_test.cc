@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 TEST(ProblemText, saysTitleDetailAndEveryField) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 422;
   answer.body = R"({"title":"Invalid request","detail":"2 fields are wrong","status":422,
     "errors":[{"pointer":"/priority","code":"type","detail":"must be a whole number"},
@@ -22,7 +22,7 @@ TEST(ProblemText, saysTitleDetailAndEveryField) {
 }
 
 TEST(ProblemText, namesTheRequestOfAServerFault) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 503;
   answer.body = R"({"title":"Draining","request_id":"r1"})";
   answer.headers["retry-after"] = "2";
@@ -30,7 +30,7 @@ TEST(ProblemText, namesTheRequestOfAServerFault) {
 }
 
 TEST(ProblemText, tellsWhereTheTokenGoes) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 401;
   answer.body = R"({"title":"Unauthorized"})";
   EXPECT_EQ(problemText(answer), "Unauthorized\n  give a token with --token or MUSTER_TOKEN\n");
@@ -38,7 +38,7 @@ TEST(ProblemText, tellsWhereTheTokenGoes) {
 
 TEST(ProblemText, copesWithAnswersThatAreNoProblems) {
   for (const std::string body : {"", "<html>", "[1]", "{}", "{\"title\":\"\"}"}) {
-    ApiAnswer answer;
+    HttpAnswer answer;
     answer.status = 502;
     answer.body = body;
     EXPECT_EQ(problemText(answer),
