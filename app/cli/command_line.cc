@@ -228,7 +228,8 @@ class Grammar {
     auto set =
         addPoolCommand<PoolSetCommand>(*pools, "set", "change settings of a pool, or create it");
     pools->get_subcommand("set")
-        ->add_option("SETTING", set->assignments, "settings to change, like max_workers=4")
+        ->add_option("SETTING", set->assignments,
+                     "settings to change, like max_workers=4; max_workers= unsets it")
         ->required();
     using Change = PoolChangeCommand::Change;
     addPoolCommand<PoolChangeCommand>(*pools, "pause", "give out no jobs of a pool")->change =

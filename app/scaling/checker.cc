@@ -136,7 +136,7 @@ Result<Decision> Checker::preview(Store& store, const PoolId& id,
 Result<Decision> Checker::Run::perform(Store& store) {
   checker_.rate_.spend(-std::exchange(spent_, 0));  // of a run that was rolled back
   orders_.clear();
-  direction_.clear();
+  decision_.reset();
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
   Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
@@ -157,12 +157,11 @@ Result<Decision> Checker::Run::perform(Store& store) {
     event.details = scaledDetails(decision);
     store.session.emit(std::move(event));
   }
-  binding_limit_ = decision.binding_limit;
-  direction_ = decision.direction;
+  decision_ = decision;
   again_at_ = store.jobs().nextDue(pool_);
   if (again_at_ && *again_at_ <= store.now()) again_at_.reset();  // counted already
   again_for_ = "job_due";
-  if (binding_limit_ == binding_limit::kBreaker) {
+  if (decision.binding_limit == binding_limit::kBreaker) {
     const auto retry_at = launches.record(*pool).retry_at;
     if (retry_at && (!again_at_ || *retry_at < *again_at_)) {
       again_at_ = retry_at;
@@ -173,21 +172,19 @@ Result<Decision> Checker::Run::perform(Store& store) {
 }
 
 void Checker::Run::finish(bool committed) {
-  if (!committed) {
+  if (!committed || !decision_) {
     checker_.rate_.spend(-spent_);
     return;
   }
-  if (checker_.options_.on_check && !direction_.empty()) {
-    checker_.options_.on_check(pool_.str(), trigger_, direction_);
-  }
+  const auto now = checker_.clock_.monotonic();
+  if (checker_.options_.on_check) checker_.options_.on_check(*decision_, now - began_);
   for (const LaunchOrder& order : orders_) checker_.launch_(order);
-  const bool breaker = binding_limit_ == binding_limit::kBreaker;
+  const bool breaker = decision_->binding_limit == binding_limit::kBreaker;
   {
     const std::lock_guard lock(checker_.mutex_);
     checker_.slots_[pool_.str()].held_back = breaker;
   }
-  const auto now = checker_.clock_.monotonic();
-  if (binding_limit_ == binding_limit::kLaunchRate) {
+  if (decision_->binding_limit == binding_limit::kLaunchRate) {
     checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
   } else if (again_at_) {
     const Millis wait = std::max(*again_at_ - checker_.clock_.now(), Millis(0));
