@@ -19,6 +19,8 @@ namespace muster {
 
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 enum class ClusterMode { kAuto, kOn, kOff };
+// What a stop of the service means for the workers it has launched.
+enum class OnStop { kLeave, kDrain };
 enum class Scope { kRead, kProduce, kWork, kAdmin };
 
 std::string_view scopeName(Scope scope);
@@ -96,7 +98,8 @@ struct Settings {
   Seconds worker_shutdown_timeout{30};
   int worker_max_jobs = 0;  // 0 = no limit
   Seconds worker_idle_timeout{30};
-  int launch_rate = 20;              // workers a second
+  int launch_rate = 20;  // workers a second
+  OnStop on_stop = OnStop::kLeave;
   std::string worker_output_folder;  // empty: beside the database
 
   ClusterMode cluster = ClusterMode::kAuto;

@@ -45,10 +45,8 @@ class Checker {
   struct Options {
     Millis start_timeout = Seconds(30);
     double launch_rate = 20;
-    // Told of each check that was committed.
-    std::function<void(const std::string& pool, const std::string& trigger,
-                       const std::string& direction)>
-        on_check = {};
+    // Told of each check that was committed, and how long it took.
+    std::function<void(const Decision& decision, std::chrono::nanoseconds took)> on_check = {};
     // What entitles this node to check on the leader's behalf; nothing when it does not lead.
     std::function<std::optional<LeaderLease>()> lease = [] { return LeaderLease{}; };
   };
@@ -77,7 +75,8 @@ class Checker {
           pool_(std::move(pool)),
           trigger_(std::move(trigger)),
           max_workers_(max_workers),
-          lease_(std::move(lease)) {}
+          lease_(std::move(lease)),
+          began_(checker.clock_.monotonic()) {}
     // kNotFound for an unknown pool, kNotLeader when the lease it was begun with is over.
     Result<Decision> perform(Store& store);
     void finish(bool committed);
@@ -88,9 +87,9 @@ class Checker {
     const std::string trigger_;
     const std::optional<std::int64_t> max_workers_;
     const std::optional<LeaderLease> lease_;  // set: on the leader's behalf
+    const std::chrono::nanoseconds began_;
     std::vector<LaunchOrder> orders_;
-    std::string binding_limit_;
-    std::string direction_;           // empty: nothing was decided
+    std::optional<Decision> decision_;
     std::optional<Millis> again_in_;  // when the world will have changed by itself
     std::string again_for_;
     std::int64_t spent_ = 0;
@@ -120,7 +119,8 @@ class Checker {
     Request asked;
     std::chrono::nanoseconds last{-1'000'000'000};
     bool running = false;
-    bool held_back = false;  // by the breaker, when it was last checked
+    bool held_back = false;       // by the breaker, when it was last checked
+    bool has_free_place = false;  // a worker has ended since it was last checked
   };
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);

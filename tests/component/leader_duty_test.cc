@@ -26,10 +26,9 @@ class LeaderDutyTest : public testing::Test {
       const std::lock_guard lock(mutex);
       return lease;
     };
-    rules.on_check = [this](const std::string& pool, const std::string& trigger,
-                            const std::string&) {
+    rules.on_check = [this](const Decision& decision, std::chrono::nanoseconds) {
       const std::lock_guard lock(mutex);
-      checks.push_back(pool + " " + trigger);
+      checks.push_back(decision.pool.str() + " " + decision.trigger);
       checked.notify_all();
     };
     checker = std::make_unique<Checker>(

@@ -104,24 +104,6 @@ TEST_P(NeighbourTest, whatMayBeAliveElsewhereHoldsNoPlaceHere) {
   EXPECT_EQ(state("c").maybe_alive, 0);
 }
 
-TEST_P(NeighbourTest, aWorkerEndedElsewhereIsStoppedByItsNode) {
-  const WorkerId lost = launch("a"), asked = launch("a");
-  launch("a");
-  launch("b");
-  lose(lost);
-  as("c", [&](Store& s) {
-    WorkerChange change;
-    change.status = std::string(worker_status::kTerminating);
-    return s.workers().change(asked, change).has_value();
-  });
-  const auto ended = as("a", [](Store& s) { return s.launches().endedElsewhere(); });
-  ASSERT_EQ(ended.size(), 2U);
-  for (const auto& [worker, may_finish] : ended) EXPECT_EQ(may_finish, worker == asked);
-  EXPECT_TRUE(as("b", [](Store& s) { return s.launches().endedElsewhere(); }).empty());
-  as("a", [&](Store& s) { return s.launches().exited(lost, {.exit_signal = 9}), 0; });
-  EXPECT_EQ(as("a", [](Store& s) { return s.launches().endedElsewhere(); }).size(), 1U);
-}
-
 TEST_P(NeighbourTest, theProcessesOfANodeThatIsNoMoreAreSeenToByItsNeighbour) {
   const WorkerId of_a = launch("a");
   launch("a", "");  // nobody knows of a process

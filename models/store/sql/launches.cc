@@ -55,11 +55,8 @@ constexpr Sql kDrainable{
     "AND w.status NOT IN ('starting', 'terminating') GROUP BY w.worker_id "
     "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"};
 constexpr Sql kRunning{
-    "SELECT worker_id, process_key FROM workers WHERE launched_at IS NOT NULL "
+    "SELECT worker_id, process_key, status FROM workers WHERE launched_at IS NOT NULL "
     "AND exited_at IS NULL AND host = $1 AND ($2 = '' OR node_id = $2)"};
-constexpr Sql kEndedElsewhere{
-    "SELECT worker_id, status FROM workers WHERE launched_at IS NOT NULL AND exited_at IS NULL "
-    "AND node_id = $1 AND (ended_at IS NOT NULL OR status = 'terminating')"};
 constexpr Sql kOrphans{
     "SELECT worker_id, process_key FROM workers WHERE launched_at IS NOT NULL "
     "AND exited_at IS NULL AND host = $1 AND process_key IS NOT NULL AND coalesce(node_id, '') "
@@ -197,15 +194,15 @@ void Launches::started(const WorkerId& worker, const std::string& process_key) {
   s_.db.execute(kStarted, worker, process_key, pid);
 }
 
-void Launches::notStarted(const WorkerId& id, const std::string& why) {
-  exited(id, ProcessEnd{.output = why});
+std::optional<Worker> Launches::notStarted(const WorkerId& id, const std::string& why) {
+  return exited(id, ProcessEnd{.output = why});
 }
 
-void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
-  const auto worker = Workers(s_).find(id);
-  if (!worker) return;
+std::optional<Worker> Launches::exited(const WorkerId& id, const ProcessEnd& end) {
+  auto worker = Workers(s_).find(id);
+  if (!worker) return worker;
   if (s_.db.execute(kExited, id, s_.now, end.exit_code, end.exit_signal, end.max_rss_bytes) == 0) {
-    return;  // it was seen to end before
+    return std::nullopt;  // it was seen to end before
   }
   s_.db.execute(kKeepOutput, id, end.output, end.truncated);
   const bool never_registered = worker->status == worker_status::kStarting;
@@ -228,7 +225,7 @@ void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
   }
   s_.emit(eventOf(event_type::kWorkerExited, *worker, endDetails(end, "")));
   if (end.clean() && worker->jobs_done > 0) forgetCrashes(*worker);
-  if (worker->launch_verdict != "open") return;
+  if (worker->launch_verdict != "open") return worker;
   if (never_registered) {
     failed(*worker, end, "it ended before it registered");
   } else if (!end.clean() && *worker->launched_at > s_.now - kProvesItself) {
@@ -236,6 +233,7 @@ void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
   } else {
     s_.db.execute(kVerdict, id, "none");
   }
+  return worker;
 }
 
 // A crash with a job in hand is the job's fault, until too many different jobs have it.
@@ -289,7 +287,9 @@ Result<Worker> Launches::admit(const NewWorker& given, const std::string& token)
                 writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
                 s_.now, given.metadata.empty() ? "{}" : given.metadata);
   const Worker worker = *Workers(s_).find(given.id);
-  s_.emit(eventOf(event_type::kWorkerRegistered, worker));
+  Event registered = eventOf(event_type::kWorkerRegistered, worker);
+  registered.took = s_.now - *worker.launched_at;
+  s_.emit(std::move(registered));
   return worker;
 }
 
@@ -334,10 +334,20 @@ std::int64_t Launches::drain(const PoolId& pool, std::int64_t count) {
   return static_cast<std::int64_t>(chosen.size());
 }
 
+void Launches::drainHost() {
+  WorkerChange change;
+  change.status = std::string(worker_status::kTerminating);
+  for (const RunningProcess& process : running()) {
+    if (!worker_status::isEnded(process.status)) Workers(s_).change(process.worker, change).value();
+  }
+}
+
 std::vector<RunningProcess> Launches::running() {
   std::vector<RunningProcess> processes;
   auto rows = s_.db.query(kRunning, s_.rules.host, s_.rules.node);
-  while (rows.next()) processes.push_back({WorkerId(rows->string(0)), rows->string(1)});
+  while (rows.next()) {
+    processes.push_back({WorkerId(rows->string(0)), rows->string(1), rows->string(2)});
+  }
   return processes;
 }
 
@@ -346,15 +356,6 @@ std::vector<RunningProcess> Launches::localWorkers(int limit) {
   auto rows = s_.db.query(kLocal, s_.rules.host, limit);
   while (rows.next()) processes.push_back({WorkerId(rows->string(0)), rows->string(1)});
   return processes;
-}
-
-std::vector<Launches::Ended> Launches::endedElsewhere() {
-  std::vector<Ended> ended;
-  auto rows = s_.db.query(kEndedElsewhere, s_.rules.node);
-  while (rows.next()) {
-    ended.push_back({WorkerId(rows->string(0)), rows->text(1) == worker_status::kTerminating});
-  }
-  return ended;
 }
 
 std::vector<RunningProcess> Launches::orphans(int limit) {
