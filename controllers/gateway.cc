@@ -14,6 +14,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 16U << 10;
+constexpr std::size_t kMaxKeyPath = 500;
 
 class LoopExecutor : public Executor {
  public:
@@ -71,6 +72,7 @@ Result<RequestKey> keyOf(const Request& request) {
   key.principal = request.principal.name;
   key.method = methodOf(request.raw);
   key.path = std::string(request.path) + "?" + request.raw->query();
+  if (key.path.size() > kMaxKeyPath) key.path = sha256Hex(key.path);  // it is part of an index
   key.body_hash = sha256Hex(request.body());
   return key;
 }
@@ -198,13 +200,13 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
   if (!work) {
     respond(tl::unexpected(std::move(work).error()));
   } else if (handler.write) {
-    write(request, *std::move(work), std::move(respond));
+    write(request, *std::move(work), std::move(respond), handler.isolation);
   } else {
     read(request, *std::move(work), std::move(respond));
   }
 }
 
-void Gateway::write(const RequestPtr& request, Work work, Respond respond) {
+void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isolation isolation) {
   auto key = keyOf(*request);
   if (!key) {
     respond(tl::unexpected(std::move(key).error()));
@@ -235,7 +237,7 @@ void Gateway::write(const RequestPtr& request, Work work, Respond respond) {
       [outcome, respond = std::move(respond)](const Status& status) {
         respond(status ? std::move(*outcome) : Outcome(tl::unexpected(status.error())));
       },
-      &currentLoop());
+      &currentLoop(), isolation);
 }
 
 void Gateway::read(const RequestPtr& request, Work work, Respond respond) {

@@ -41,7 +41,8 @@ class Gateway {
   void handle(const drogon::HttpRequestPtr& raw, Callback callback);
 
   // Runs the work and responds; under an Idempotency-Key a repeated request gets the first answer.
-  void write(const RequestPtr& request, Work work, Respond respond);
+  void write(const RequestPtr& request, Work work, Respond respond,
+             Isolation isolation = Isolation::kAlone);
   void read(const RequestPtr& request, Work work, Respond respond);
 
   // From now on only workers and readers are answered, and others refused with `draining`.

@@ -46,9 +46,10 @@ void JobController::addRoutes(Router& router) {
     return [this, member](const Request& request) { return (this->*member)(request); };
   };
   using C = JobController;
-  router.add("POST", "/v1/pools/{pool_id}/jobs", Scope::kProduce, {.write = method(&C::push)});
+  router.add("POST", "/v1/pools/{pool_id}/jobs", Scope::kProduce,
+             {.write = method(&C::push), .isolation = Isolation::kShared});
   router.add("POST", "/v1/pools/{pool_id}/jobs/batch", Scope::kProduce,
-             {.write = method(&C::pushBatch)});
+             {.write = method(&C::pushBatch), .isolation = Isolation::kShared});
   router.add("GET", "/v1/pools/{pool_id}/jobs", Scope::kRead, {.read = method(&C::list)});
   router.add("GET", "/v1/jobs/{job_id}", Scope::kRead,
              {.answer = [this](const RequestPtr& request, Respond respond) {

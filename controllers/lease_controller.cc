@@ -15,7 +15,7 @@ struct Claimed {
   std::vector<Job> jobs;
   std::string worker_status = std::string(worker_status::kActive);
   bool may_wait = false;  // nothing now, but there could be
-  std::optional<Time> next_due;
+  std::optional<Millis> next_due_in;
 };
 
 Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimRequest& request) {
@@ -41,7 +41,7 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
   if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
   claimed.may_wait = claimed.jobs.empty();
   if (claimed.may_wait && request.wait > Millis(0)) {
-    claimed.next_due = store.jobs().nextDue(pool_id);
+    if (const auto due = store.jobs().nextDue(pool_id)) claimed.next_due_in = *due - store.now();
   }
   return claimed;
 }
@@ -91,14 +91,17 @@ void LeaseController::addRoutes(Router& router) {
       (this->*member)(request, std::move(respond));
     };
   };
+  const auto shared = [&method](auto member) {
+    return Handler{.write = method(member), .isolation = Isolation::kShared};
+  };
   using C = LeaseController;
   router.add("POST", "/v1/pools/{pool_id}/claim", Scope::kWork, {.answer = later(&C::claim)});
   router.add("POST", "/v1/pools/{pool_id}/reports", Scope::kWork, {.answer = later(&C::reports)});
-  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork, {.write = method(&C::complete)});
-  router.add("POST", "/v1/jobs/{job_id}/fail", Scope::kWork, {.write = method(&C::fail)});
-  router.add("POST", "/v1/jobs/{job_id}/renew", Scope::kWork, {.write = method(&C::renew)});
-  router.add("POST", "/v1/jobs/{job_id}/release", Scope::kWork, {.write = method(&C::release)});
-  router.add("POST", "/v1/jobs/{job_id}/progress", Scope::kWork, {.write = method(&C::progress)});
+  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork, shared(&C::complete));
+  router.add("POST", "/v1/jobs/{job_id}/fail", Scope::kWork, shared(&C::fail));
+  router.add("POST", "/v1/jobs/{job_id}/renew", Scope::kWork, shared(&C::renew));
+  router.add("POST", "/v1/jobs/{job_id}/release", Scope::kWork, shared(&C::release));
+  router.add("POST", "/v1/jobs/{job_id}/progress", Scope::kWork, shared(&C::progress));
 }
 
 struct LeaseController::Waiting {
@@ -119,7 +122,7 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
   }
   struct Found {
     bool may_wait = false;
-    std::optional<Time> next_due;
+    std::optional<Millis> next_due_in;  // the store's clock may be another than ours
     std::string judged;
   };
   auto found = std::make_shared<Found>();
@@ -150,7 +153,7 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
           claimed = *std::move(result);
         }
         found->may_wait = claimed.may_wait;
-        found->next_due = claimed.next_due;
+        found->next_due_in = claimed.next_due_in;
         JsonWriter out;
         out.beginObject();
         if (waiting->bulk) out.key("items").raw(found->judged);
@@ -167,11 +170,12 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
           return;
         }
         waiting->judged = found->judged;
-        Time until = waiting->deadline;
-        if (found->next_due && *found->next_due < until) until = *found->next_due;
-        waitOnLoop(waits_, waiting->pool.str(), generation, until - clock_.now(),
+        Millis wait = waiting->deadline - clock_.now();
+        if (found->next_due_in) wait = std::min(wait, *found->next_due_in);
+        waitOnLoop(waits_, waiting->pool.str(), generation, wait,
                    [this, waiting] { run(waiting); });
-      });
+      },
+      Isolation::kShared);
 }
 
 void LeaseController::claim(const RequestPtr& request, Respond respond) {

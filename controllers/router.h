@@ -9,7 +9,7 @@
 
 #include "controllers/reply.h"
 #include "controllers/request.h"
-#include "models/store/store.h"
+#include "models/store/storage.h"
 
 namespace muster {
 
@@ -22,6 +22,8 @@ struct Handler {
   std::function<Result<Work>(const Request&)> read = {};
   std::function<Result<Work>(const Request&)> write = {};
   std::function<void(const RequestPtr&, Respond)> answer = {};
+  // Of a write: kShared for what happens so often that it must not wait for each other.
+  Isolation isolation = Isolation::kAlone;
 };
 
 struct Route {

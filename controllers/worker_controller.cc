@@ -43,7 +43,8 @@ void WorkerController::addRoutes(Router& router) {
   router.add("GET", worker, Scope::kRead, {.read = method(&C::get)});
   router.add("PATCH", worker, Scope::kWork, {.write = method(&C::patch)});
   router.add("DELETE", worker, Scope::kWork, {.write = method(&C::remove)});
-  router.add("POST", worker + "/heartbeat", Scope::kWork, {.write = method(&C::heartbeat)});
+  router.add("POST", worker + "/heartbeat", Scope::kWork,
+             {.write = method(&C::heartbeat), .isolation = Isolation::kShared});
   router.add("POST", worker + "/release", Scope::kWork, {.write = method(&C::release)});
   router.add("POST", worker + "/terminate", Scope::kWork, {.write = method(&C::terminate)});
   router.add("GET", worker + "/output", Scope::kRead, {.read = method(&C::output)});

@@ -11,7 +11,8 @@ struct EmbeddedFile {
   std::string_view content;
 };
 
-extern const std::vector<EmbeddedFile> kSqliteMigrations;  // in order of their numbers
+extern const std::vector<EmbeddedFile> kSqliteMigrations;    // in order of their numbers
+extern const std::vector<EmbeddedFile> kPostgresMigrations;  // the same numbers and names
 extern const std::vector<EmbeddedFile> kOpenapiYaml;       // one file
 extern const std::vector<EmbeddedFile> kDocsPage;          // one file
 

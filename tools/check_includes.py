@@ -6,6 +6,7 @@ import sys
 RANKS = [
     ("models/json/", ("models/",), ("fmt/", "tl/")),
     ("models/store/sqlite/", ("models/",), ("fmt/", "tl/", "sqlite3.h")),
+    ("models/store/postgres/", ("models/",), ("fmt/", "tl/", "libpq-fe.h")),
     ("models/store/", ("models/",), ("fmt/", "tl/", "openssl/")),
     ("models/", ("models/",), ("fmt/", "tl/")),
     ("triggers/", ("triggers/", "models/"), ("fmt/", "tl/", "yaml-cpp/")),

@@ -186,7 +186,9 @@ bool isPath(std::string_view value) {
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
 
 bool isStore(std::string_view value) {
-  if (value == "memory:") return true;
+  if (value == "memory:" || (isPostgres(value) && value.find(' ') == std::string_view::npos)) {
+    return true;
+  }
   if (!value.starts_with("sqlite:")) return false;
   const auto path = value.substr(7);
   return !path.empty() && path != ":memory:" && path.find('\0') == std::string_view::npos;
@@ -225,8 +227,8 @@ std::vector<SettingRow> makeTable() {
   return {
       row("listen", {"HOST:PORT, for example 127.0.0.1:8080", readListen, showListen},
           "address to serve; port 0 picks a free one"),
-      row("store", text<&S::store, isStore>("sqlite:PATH or memory:"),
-          "where jobs are kept: sqlite:PATH or memory:"),
+      row("store", text<&S::store, isStore>("sqlite:PATH, memory: or postgresql://HOST/DATABASE"),
+          "where jobs are kept: sqlite:PATH, memory: or postgresql://USER:PASSWORD@HOST/DATABASE"),
       row("durability", choice<&S::durability, kDurabilities>(),
           "full survives a power cut, normal a crash of the process"),
       row("insecure", onOff<&S::insecure>(), "serve other machines without asking for a token"),

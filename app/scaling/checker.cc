@@ -158,13 +158,15 @@ Result<Decision> Checker::Run::perform(Store& store) {
     store.session.emit(std::move(event));
   }
   decision_ = decision;
-  again_at_ = store.jobs().nextDue(pool_);
-  if (again_at_ && *again_at_ <= store.now()) again_at_.reset();  // counted already
+  // Reckoned from the store's now: its clock may be another than ours.
+  again_in_.reset();
+  const auto due = store.jobs().nextDue(pool_);
+  if (due && *due > store.now()) again_in_ = *due - store.now();  // else it is counted already
   again_for_ = "job_due";
   if (decision.binding_limit == binding_limit::kBreaker) {
     const auto retry_at = launches.record(*pool).retry_at;
-    if (retry_at && (!again_at_ || *retry_at < *again_at_)) {
-      again_at_ = retry_at;
+    if (retry_at && (!again_in_ || *retry_at - store.now() < *again_in_)) {
+      again_in_ = *retry_at - store.now();
       again_for_ = "launch_retry";
     }
   }
@@ -186,8 +188,8 @@ void Checker::Run::finish(bool committed) {
   }
   if (decision_->binding_limit == binding_limit::kLaunchRate) {
     checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
-  } else if (again_at_) {
-    const Millis wait = std::max(*again_at_ - checker_.clock_.now(), Millis(0));
+  } else if (again_in_) {
+    const Millis wait = std::max(*again_in_, Millis(0));
     checker_.ask(pool_.str(), again_for_, now + wait + Millis(1));
   }
 }

@@ -81,7 +81,7 @@ class Checker {
     const std::chrono::nanoseconds began_;
     std::vector<LaunchOrder> orders_;
     std::optional<Decision> decision_;
-    std::optional<Time> again_at_;  // when the world will have changed by itself
+    std::optional<Millis> again_in_;  // when the world will have changed by itself
     std::string again_for_;
     std::int64_t spent_ = 0;
   };

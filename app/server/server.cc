@@ -133,7 +133,8 @@ void announce(const Settings& settings, Service& service, const Log& log) {
   service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", addresses.front().toPort()) : url);
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
-  log.info("listening", {{"url", url}, {"store", settings.store}, {"version", MUSTER_VERSION}});
+  log.info("listening",
+           {{"url", url}, {"store", withoutPassword(settings.store)}, {"version", MUSTER_VERSION}});
 }
 
 // The framework opens its sockets after the beginning advice, on the event loops: what has passed

@@ -28,8 +28,10 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, so that a restart finds it.
+// Running workers write beside the database, or where it would be by default, so that a restart
+// finds it.
 std::string outputFolder(const Settings& settings) {
+  if (isPostgres(settings.store)) return std::filesystem::absolute("data/worker_output").string();
   const auto path = sqlitePath(settings.store);
   if (!path || *path == ":memory:") {
     return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
@@ -97,6 +99,7 @@ std::optional<std::string> Service::openStore() {
   options.durability = settings_.durability;
   options.rules = rulesOf(settings_, host_);
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
+  options.on_foreign_commit = [this](std::span<const Event> events) { onForeignCommit(events); };
   auto storage = openStorage(options, clock_);
   if (!storage) return storage.error();
   storage_ = *std::move(storage);
@@ -325,29 +328,43 @@ std::optional<std::string> Service::applyConfiguredPools() {
 void Service::onCommit(std::span<const Event> events) {
   if (!dispatch_) return;  // the first commits are our own
   metrics_->countEvents(events);
-  std::map<std::string_view, std::size_t> pools;
   for (const Event& event : events) {
-    if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
-    if (changesAPool(event) || tellsAWorker(event)) pools[event.pool] += 1'000'000;
-    if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
     tendWorkers(event);
+    if (begun_ && checks_itself_ && changesAPool(event)) {
+      checker_->request(PoolId(event.pool), "policy_changed");
+    }
     const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
     if (event.job.empty() && !of_trigger) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
     }
   }
   checker_->hear(events);
+  wake(events);
+  dispatch_->onCommit(events);
+}
+
+// What another service on the same database did: its triggers and checks are its own, but those
+// who wait may wait here, and so may the processes of workers it has ended.
+void Service::onForeignCommit(std::span<const Event> events) {
+  if (!dispatch_) return;
+  for (const Event& event : events) tendWorkers(event);
+  wake(events);
+}
+
+void Service::wake(std::span<const Event> events) {
+  std::map<std::string_view, std::size_t> pools;
+  for (const Event& event : events) {
+    if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
+    if (changesAPool(event) || tellsAWorker(event)) pools[event.pool] += 1'000'000;
+    if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
+  }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
-  dispatch_->onCommit(events);
 }
 
 // What the registered triggers do not see to.
 void Service::tendWorkers(const Event& event) {
   if (!begun_) return;
-  if (checks_itself_ && changesAPool(event)) {
-    checker_->request(PoolId(event.pool), "policy_changed");
-  }
   if (event.type == event_type::kWorkerLost) launcher_->stop(event.worker, Millis(0), kKillAfter);
   if (event.type == event_type::kWorkerTerminating) {
     launcher_->stop(event.worker, settings_.worker_shutdown_timeout, kKillAfter);

@@ -77,6 +77,8 @@ class Service {
   void launch(const LaunchOrder& order);
   void adopt(const RunningProcess& process);
   void onCommit(std::span<const Event> events);
+  void onForeignCommit(std::span<const Event> events);
+  void wake(std::span<const Event> events);
   void tendWorkers(const Event& event);
   void reapVanished();
 

@@ -23,15 +23,17 @@ CREATE TABLE lanes (
   UNIQUE (pool_id, tenant, placement)
 );
 
--- How many jobs of a lane are in each state, written once per commit.
+-- How many jobs of a lane are in each state, written once per commit: the sum over the writers.
 CREATE TABLE lane_counts (
-  lane_id   INTEGER PRIMARY KEY,
+  lane_id   INTEGER NOT NULL,
+  writer    INTEGER NOT NULL,    -- 0; where there are several, each has a row of its own
   pending   INTEGER NOT NULL,
   claimed   INTEGER NOT NULL,
   done      INTEGER NOT NULL,
   poisoned  INTEGER NOT NULL,
-  cancelled INTEGER NOT NULL
-);
+  cancelled INTEGER NOT NULL,
+  PRIMARY KEY (lane_id, writer)
+) WITHOUT ROWID;
 
 -- How many jobs of a tenant are claimed: the claim checks and raises it in its own transaction.
 CREATE TABLE tenants (

@@ -9,8 +9,6 @@
 namespace muster {
 namespace {
 
-constexpr Sql kHasTable{
-    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'"};
 constexpr Sql kApplied{"SELECT name, checksum FROM schema_migrations ORDER BY name"};
 constexpr Sql kRemember{
     "INSERT INTO schema_migrations (name, checksum, applied_at) VALUES ($1, $2, $3)"};
@@ -22,12 +20,9 @@ std::string stem(std::string_view file) { return std::string(file.substr(0, file
 tl::expected<MigrationPlan, std::string> planMigrations(SqlConnection& db,
                                                         const std::vector<EmbeddedFile>& files) {
   MigrationPlan plan;
-  {
-    auto table = db.query(kHasTable);
-    if (!table.next()) {
-      for (const EmbeddedFile& file : files) plan.pending.push_back(stem(file.name));
-      return plan;
-    }
+  if (!db.hasTable("schema_migrations")) {
+    for (const EmbeddedFile& file : files) plan.pending.push_back(stem(file.name));
+    return plan;
   }
   auto rows = db.query(kApplied);
   while (rows.next()) {

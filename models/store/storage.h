@@ -20,6 +20,12 @@ class Executor {
   virtual void post(std::vector<Task> tasks) = 0;
 };
 
+// How a unit that writes stands to others that write at the same time, on this node or another.
+enum class Isolation {
+  kAlone,   // there are none
+  kShared,  // it runs beside others of its kind: what it reads before it changes it, it locks
+};
+
 // Runs units of work. A unit is a function over the Store inside a transaction; `done` is called
 // exactly once, after what the unit changed or saw is durable or with the reason why it is not.
 //
@@ -34,7 +40,8 @@ class Storage {
   using CommitListener = std::function<void(std::span<const Event>)>;
 
   virtual ~Storage() = default;
-  virtual void write(Unit unit, Done done, Executor* on = nullptr) = 0;
+  virtual void write(Unit unit, Done done, Executor* on = nullptr,
+                     Isolation isolation = Isolation::kAlone) = 0;
   virtual void read(Unit unit, Done done, Executor* on = nullptr) = 0;
 
   // Finishes what was accepted, closes the store and refuses the rest with kDraining.
@@ -49,26 +56,34 @@ class Storage {
   virtual Commits commits() = 0;
 
   // The same, waiting for the end. Never on an event loop.
-  Status writeAndWait(const Unit& unit);
+  Status writeAndWait(const Unit& unit, Isolation isolation = Isolation::kAlone);
   Status readAndWait(const Unit& unit);
 };
 
 enum class Durability { kFull, kNormal };
 
 struct StorageOptions {
-  std::string url;  // sqlite:PATH or memory:
+  std::string url;  // sqlite:PATH, memory: or postgresql://…
   Durability durability = Durability::kFull;
   StoreRules rules;
   // Called after each commit that had events, on the storage's thread; must not block.
   Storage::CommitListener on_commit;
+  // The same for what other services committed to the same database.
+  Storage::CommitListener on_foreign_commit;
+  // PostgreSQL has a clock for all its services; tests may want the one they give.
+  bool own_clock = false;
   // Makes what was written to the file durable: 0, or -1 with errno. Tests put theirs here.
   std::function<int(int file)> flush;
 };
 
+bool isPostgres(std::string_view url);
+// For logs and messages.
+std::string withoutPassword(const std::string& url);
 // The path behind sqlite:PATH, or ":memory:".
 tl::expected<std::string, std::string> sqlitePath(const std::string& url);
 
-// Opens the store and brings its schema up to date. The error says what is wrong and what to do.
+// Opens the store and brings its schema up to date; that of a PostgreSQL database only when it is
+// empty, since other services may be at work with it. The error says what is wrong and what to do.
 tl::expected<std::unique_ptr<Storage>, std::string> openStorage(const StorageOptions& options,
                                                                 const Clock& clock);
 

@@ -96,7 +96,7 @@ class RequestFuzz : public testing::Test {
     EXPECT_EQ(service_.stop(), 0) << service_.log();
   }
 
-  Service service_{{.store = "memory:"}};
+  Service service_{{.store = anyStore()}};
   Http http_{service_.url()};
 };
 

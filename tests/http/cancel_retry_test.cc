@@ -182,7 +182,7 @@ TEST_F(LeaseExpiry, heartbeats_keep_the_lease) {
 }
 
 TEST_F(LeaseExpiry, happens_by_itself_when_the_ticker_is_on) {
-  Service own({.store = "memory:", .ticker = true});
+  Service own({.store = anyStore(), .ticker = true});
   PoolClient pool(own.url(), "p");
   pool.configure(R"("lease_seconds":1,"retry":{"base_ms":0})");
   pool.push();

@@ -184,7 +184,7 @@ TEST_F(Claim, a_paused_pool_hands_out_nothing) {
 }
 
 TEST_F(Claim, an_unregistered_worker_may_claim_unless_workers_are_strict) {
-  Service strict({.store = "memory:", .settings = "strict_workers: true\n"});
+  Service strict({.store = anyStore(), .settings = "strict_workers: true\n"});
   PoolClient pool(strict.url(), "p");
   pool.push();
   EXPECT_TRUE(isProblem(pool.tryClaim("stranger"), 404, "worker_unknown"));
@@ -228,7 +228,7 @@ TEST_F(LongPoll, one_job_wakes_one_of_many) {
 }
 
 TEST_F(LongPoll, wakes_when_a_delayed_job_becomes_due) {
-  Service own({.store = "memory:", .ticker = true});
+  Service own({.store = anyStore(), .ticker = true});
   PoolClient pool(own.url(), "p");
   pool.push(R"("data":1,"delay_seconds":0.4)");
   PendingReply claim(own.url(),

@@ -274,7 +274,7 @@ TEST(HookTokens, signed_hooks_need_none_and_others_need_produce) {
            name + "]}\n";
   };
   Service service(
-      {.store = "memory:",
+      {.store = anyStore(),
        .settings = "tokens:\n" + token("read") + token("produce") + token("admin") +
                    "triggers: {signed: {type: webhook, machine: parallelization_checker, "
                    "auth: {type: token, secrets: [abc]}}}\n"});
@@ -295,7 +295,7 @@ TEST(HookTokens, signed_hooks_need_none_and_others_need_produce) {
 }
 
 TEST(HookTokens, without_auto_create_a_job_for_an_unknown_pool_is_refused_whole) {
-  Service service({.store = "memory:",
+  Service service({.store = anyStore(),
                    .settings = "auto_create_pools: off\npools: {known: {}}\n"
                                "triggers: {h: {type: webhook, machine: parallelization_checker, "
                                "input: {job_from: /data}}}\n"});

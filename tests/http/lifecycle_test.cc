@@ -34,11 +34,11 @@ Outcome muster(const std::vector<std::string>& arguments, const fs::path& folder
   return {code, process.out(), process.err()};
 }
 
-// A database with one job in it, as a stopped service leaves it.
+// An SQLite database with one job in it, as a stopped service leaves it.
 class Database : public testing::Test {
  protected:
   Database() {
-    Service service;
+    Service service({.store = "sqlite:muster.db"});
     PoolClient pool(service.url(), "p");
     job_ = pool.push(R"("data":"kept")");
     EXPECT_EQ(service.stop(), 0) << service.log();
@@ -121,7 +121,7 @@ TEST(Starting, the_database_is_made_with_its_folder) {
 }
 
 TEST(Starting, a_second_service_on_the_same_file_is_refused) {
-  Service first;
+  Service first({.store = "sqlite:muster.db"});
   const TempFolder folder;
   const Outcome second = muster(
       {"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + first.database()}, folder.path());

@@ -116,7 +116,7 @@ TEST_F(Payloads, a_body_over_8_MiB_is_413) {
 }
 
 TEST_F(Payloads, a_smaller_limit_can_be_set) {
-  Service small({.store = "memory:", .settings = "max_body_bytes: 2048\n"});
+  Service small({.store = anyStore(), .settings = "max_body_bytes: 2048\n"});
   PoolClient pool(small.url(), "p");
   EXPECT_EQ(pool.tryPush(R"("data":")" + std::string(2000, 'x') + "\"").status, 201);
   EXPECT_TRUE(isProblem(pool.tryPush(R"("data":")" + std::string(2048, 'x') + "\""), 413));

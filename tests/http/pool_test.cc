@@ -181,7 +181,7 @@ TEST_F(Pools, the_list_is_ordered_and_pages) {
 }
 
 TEST_F(Pools, configured_pools_exist_from_the_start) {
-  Service own({.store = "memory:",
+  Service own({.store = anyStore(),
                .settings = "lease_seconds: 33\n"
                            "pools:\n  papers: {retry: {max_retries: 9}}\n"});
   Http http(own.url());

@@ -176,7 +176,7 @@ TEST_F(Wire, the_host_must_be_ours) {
 }
 
 TEST_F(Wire, a_configured_host_is_ours) {
-  Service own({.store = "memory:", .settings = "allowed_hosts: [jobs.example]\n"});
+  Service own({.store = anyStore(), .settings = "allowed_hosts: [jobs.example]\n"});
   Http http(own.url());
   EXPECT_EQ(http.get("/v1/pools", {{"Host", "jobs.example"}}).status, 200);
   EXPECT_TRUE(isProblem(http.get("/v1/pools", {{"Host", "evil.example"}}), 421));
@@ -194,7 +194,7 @@ TEST_F(Wire, a_foreign_origin_is_refused) {
 }
 
 TEST_F(Wire, a_configured_origin_is_allowed) {
-  Service own({.store = "memory:", .settings = "allowed_origins: [\"https://app.example\"]\n"});
+  Service own({.store = anyStore(), .settings = "allowed_origins: [\"https://app.example\"]\n"});
   PoolClient pool(own.url(), "p");
   EXPECT_EQ(pool.tryPush(R"("data":1)", {{"Origin", "https://app.example"}}).status, 201);
   EXPECT_TRUE(isProblem(pool.tryPush(R"("data":1)", {{"Origin", "https://evil.example"}}), 403));

@@ -214,7 +214,7 @@ TEST_F(Push, a_batch_may_repeat_a_unique_key) {
 }
 
 TEST_F(Push, without_auto_create_pools_a_push_to_an_unknown_pool_is_404) {
-  Service strict({.store = "memory:", .settings = "auto_create_pools: false\n"});
+  Service strict({.store = anyStore(), .settings = "auto_create_pools: false\n"});
   PoolClient pool(strict.url(), "p");
   EXPECT_TRUE(isProblem(pool.tryPush(R"("data":1)"), 404));
   pool.configure("");

@@ -34,7 +34,7 @@ class Tokens : public testing::Test {
     return lines;
   }
   static Service& service() {
-    static Service made({.store = "memory:", .settings = settings()});
+    static Service made({.store = anyStore(), .settings = settings()});
     return made;
   }
   Reply push(const Headers& headers) {

@@ -118,7 +118,7 @@ TEST_F(Triggers, count_their_firings) {
 }
 
 TEST(TriggerService, a_push_sets_off_the_checker) {
-  Service service({.store = "memory:", .settings = "log_level: debug\n"});
+  Service service({.store = anyStore(), .settings = "log_level: debug\n"});
   PoolClient pool(service.url(), "p");
   pool.push();
   EXPECT_TRUE(eventually(kPatience, [&] {
@@ -130,7 +130,7 @@ TEST(TriggerService, a_push_sets_off_the_checker) {
 }
 
 TEST(TriggerService, without_triggers_nothing_is_set_off) {
-  Service service({.store = "memory:", .settings = "log_level: debug\ntriggers: []\n"});
+  Service service({.store = anyStore(), .settings = "log_level: debug\ntriggers: []\n"});
   PoolClient pool(service.url(), "p");
   pool.push();
   EXPECT_EQ(pool.http().get("/v1/triggers").json["items"].size(), 1U) << "only the hook";
@@ -168,8 +168,8 @@ TEST(TriggerService, faults_in_the_registry_stop_the_start_with_their_lines) {
 }
 
 TEST(TriggerService, a_lambda_is_posted_to_its_url_and_not_to_private_ones_unasked) {
-  Service function({.store = "memory:"});  // any service that answers 2xx will do
-  Service service({.store = "memory:"});
+  Service function({.store = anyStore()});  // any service that answers 2xx will do
+  Service service({.store = anyStore()});
   Http http(service.url());
   const auto lambda = [&](const std::string& more) {
     return R"({"type":"lambda","on":"job_poisoned","input":{"url":")" + function.url() +

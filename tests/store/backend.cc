@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "tests/support/postgres_server.h"
+
 namespace muster::test {
 namespace {
 
@@ -13,6 +15,14 @@ class SqliteFilePlace : public Place {
 
  private:
   Folder folder_;
+};
+
+class PostgresPlace : public Place {
+ public:
+  std::string url() const override { return database_.url(); }
+
+ private:
+  PostgresDatabase database_;
 };
 
 class MemoryPlace : public Place {
@@ -37,11 +47,13 @@ Folder::~Folder() {
 
 const std::vector<Backend>& backends() {
   const auto file = [] { return std::make_unique<SqliteFilePlace>(); };
+  const auto postgres = [] { return std::make_unique<PostgresPlace>(); };
   const auto memory = [] { return std::make_unique<MemoryPlace>(); };
   static const std::vector<Backend> all = {
       {"sqlite_full", file, Durability::kFull, true, true},
       {"sqlite_normal", file, Durability::kNormal, true, true},
       {"memory", memory, Durability::kFull, false, false},
+      {"postgres", postgres, Durability::kFull, true, true, false},
   };
   return all;
 }

@@ -39,6 +39,7 @@ struct Backend {
   Durability durability = Durability::kFull;
   bool keeps_data = false;        // what was stored is there after a reopen
   bool concurrent_reads = false;  // reads go on while a unit of work is being written
+  bool one_writer = true;         // shared units run one after the other too
 };
 
 // A new backend is one more entry here.

@@ -311,6 +311,7 @@ class CommitListenerTest : public StoreTest {
     options.url = place->url();
     options.durability = GetParam().durability;
     options.rules = rules;
+    options.own_clock = true;
     options.on_commit = [this](std::span<const Event> events) {
       const std::lock_guard lock(mutex);
       for (const Event& event : events) heard.push_back(event.type);

@@ -18,6 +18,7 @@ void StoreTest::reopen() {
   options.url = place->url();
   options.durability = GetParam().durability;
   options.rules = rules;
+  options.own_clock = true;
   auto opened = openStorage(options, clock);
   if (!opened) throw std::runtime_error(opened.error());
   storage = *std::move(opened);
@@ -32,7 +33,7 @@ void StoreTest::setPool(const PoolSettings& settings, const std::string& pool) {
 }
 
 Jobs::Pushed StoreTest::tryPush(const NewJob& job, const std::string& pool) {
-  return write([&](Store& store) {
+  return share([&](Store& store) {
     return store.jobs().push(*store.pools().findOrCreate(PoolId(pool)).value(), job);
   });
 }
@@ -40,7 +41,7 @@ Jobs::Pushed StoreTest::tryPush(const NewJob& job, const std::string& pool) {
 Job StoreTest::push(const NewJob& job, const std::string& pool) { return tryPush(job, pool).job; }
 
 std::vector<Job> StoreTest::claim(int max, const std::string& worker, const std::string& pool) {
-  return write([&](Store& store) {
+  return share([&](Store& store) {
     const auto claimer = store.workers().claimer(WorkerId(worker)).value();
     const auto found = store.pools().find(PoolId(pool));
     return found ? store.jobs().claim(*found, worker, claimer.traits, max) : std::vector<Job>();
@@ -48,7 +49,7 @@ std::vector<Job> StoreTest::claim(int max, const std::string& worker, const std:
 }
 
 Result<Job> StoreTest::claimOne(const JobId& id, const std::string& worker) {
-  return write([&](Store& store) {
+  return share([&](Store& store) {
     const auto claimer = store.workers().claimer(WorkerId(worker)).value();
     return store.jobs().claimOne(*store.pools().find(PoolId("p")), worker, claimer.traits, id);
   });
@@ -59,19 +60,19 @@ Job StoreTest::pushAndClaim(const NewJob& job, const std::string& worker) {
 }
 
 Result<Job> StoreTest::complete(const Job& job, std::optional<std::string> result) {
-  return write([&](Store& store) {
+  return share([&](Store& store) {
     return store.jobs().complete(job.id, {job.lease_token, ""}, result, "");
   });
 }
 
 Result<Job> StoreTest::fail(const Job& job, const FailureReport& report) {
-  return write([&](Store& store) {
+  return share([&](Store& store) {
     return store.jobs().fail(job.id, {job.lease_token, ""}, report);
   });
 }
 
 Result<Job> StoreTest::release(const Job& job) {
-  return write([&](Store& store) { return store.jobs().release(job.id, {job.lease_token, ""}); });
+  return share([&](Store& store) { return store.jobs().release(job.id, {job.lease_token, ""}); });
 }
 
 Job StoreTest::job(const JobId& id) {

@@ -41,11 +41,17 @@ class StoreTest : public testing::TestWithParam<Backend> {
   // Runs `work` in one unit and gives what it returned. Throws when the unit fails.
   template <class Work>
   auto write(Work work) {
-    return wait(&Storage::writeAndWait, work);
+    return wait([this](const auto& unit) { return storage->writeAndWait(unit); }, work);
+  }
+  // The same beside others: what the service does so is done so here too.
+  template <class Work>
+  auto share(Work work) {
+    return wait(
+        [this](const auto& unit) { return storage->writeAndWait(unit, Isolation::kShared); }, work);
   }
   template <class Work>
   auto read(Work work) {
-    return wait(&Storage::readAndWait, work);
+    return wait([this](const auto& unit) { return storage->readAndWait(unit); }, work);
   }
 
   // The verbs of the suite; each is one unit of work, in the pool `p` unless another is named.
@@ -79,15 +85,14 @@ class StoreTest : public testing::TestWithParam<Backend> {
   std::unique_ptr<Storage> storage;
 
  private:
-  template <class Work>
-  auto wait(Status (Storage::*run)(const Storage::Unit&), Work& work) {
+  template <class Run, class Work>
+  auto wait(const Run& run, Work& work) {
     using Answer = std::invoke_result_t<Work&, Store&>;
     if constexpr (std::is_void_v<Answer>) {
-      require((storage.get()->*run)([&work](Store& store) { work(store); }));
+      require(run([&work](Store& store) { work(store); }));
     } else {
       std::optional<Answer> answer;
-      require(
-          (storage.get()->*run)([&work, &answer](Store& store) { answer.emplace(work(store)); }));
+      require(run([&work, &answer](Store& store) { answer.emplace(work(store)); }));
       return *std::move(answer);
     }
   }

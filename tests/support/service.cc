@@ -3,11 +3,14 @@
 #include <signal.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 
 namespace muster::test {
 namespace {
+
+constexpr const char* kOwnPostgres = "postgres";
 
 // The port in the line a started service prints first; 0 while it is not there.
 std::uint16_t announcedPort(const std::string& out) {
@@ -22,7 +25,22 @@ std::uint16_t announcedPort(const std::string& out) {
 
 }  // namespace
 
+std::string anyStore() {
+  const char* const given = std::getenv("MUSTER_TEST_STORE");
+  const std::string name = given != nullptr ? given : "sqlite";
+  if (name == "sqlite") return "sqlite:muster.db";  // in the service's own folder
+  if (name == "memory") return "memory:";
+  if (name == "postgres") return kOwnPostgres;
+  throw std::runtime_error("MUSTER_TEST_STORE is sqlite, memory or postgres, not " + name);
+}
+
+std::string lastingStore() {
+  const std::string store = anyStore();
+  return store == "memory:" ? "sqlite:muster.db" : store;
+}
+
 Service::Service(ServiceOptions options) : options_(std::move(options)) {
+  if (options_.store == kOwnPostgres) postgres_ = std::make_unique<PostgresDatabase>();
   writeFile(folder_ / "muster.yml",
             std::string("ticker: ") + (options_.ticker ? "on" : "off") + "\n" + options_.settings);
   start();
@@ -30,7 +48,7 @@ Service::Service(ServiceOptions options) : options_(std::move(options)) {
 
 std::vector<std::string> Service::commandLine(std::uint16_t port) const {
   const std::string address = "127.0.0.1:" + std::to_string(port);
-  return {musterBinary(), "serve", "--listen", address, "--store", options_.store};
+  return {musterBinary(), "serve", "--listen", address, "--store", store()};
 }
 
 void Service::start(std::uint16_t port) {

@@ -6,14 +6,21 @@
 #include <vector>
 
 #include "tests/support/child_process.h"
+#include "tests/support/postgres_server.h"
 #include "tests/support/temp_folder.h"
 
 namespace muster::test {
 
+// The store that this run of the tests is about, by MUSTER_TEST_STORE: sqlite (the default), memory
+// or postgres. A service that is restarted needs one that lasts: in the run about memory that is
+// SQLite. Each service has its own.
+std::string anyStore();
+std::string lastingStore();
+
 struct ServiceOptions {
-  std::string store = "sqlite:muster.db";  // in the service's own folder; or memory:
-  std::string settings = {};               // lines of muster.yml
-  bool ticker = false;  // periodic duties run by themselves, not only by POST /v1/tick
+  std::string store = lastingStore();
+  std::string settings = {};  // lines of muster.yml
+  bool ticker = false;        // periodic duties run by themselves, not only by POST /v1/tick
   std::vector<std::string> env = {};  // NAME=value
   bool adopts_orphans = false;        // as process 1 of a container does
 };
@@ -36,7 +43,9 @@ class Service {
   std::string url() const;
   std::uint16_t port() const { return port_; }
   const TempFolder& folder() const { return folder_; }
-  std::string database() const { return (folder_ / "muster.db").string(); }
+  std::string database() const { return (folder_ / "muster.db").string(); }  // of SQLite
+  // What it is told to use as its store.
+  std::string store() const { return postgres_ ? postgres_->url() : options_.store; }
   std::string log() const { return readFile(folder_ / "stderr.txt"); }
 
   // What it is started with.
@@ -45,6 +54,7 @@ class Service {
  private:
   ServiceOptions options_;
   TempFolder folder_;
+  std::unique_ptr<PostgresDatabase> postgres_;
   std::unique_ptr<ChildProcess> process_;
   std::uint16_t port_ = 0;
 };

@@ -28,7 +28,7 @@ void printEndOfLog(const std::string& log) {
 }  // namespace
 
 Service& ServiceFixture::service() {
-  if (!shared) shared = std::make_unique<Service>();
+  if (!shared) shared = std::make_unique<Service>(ServiceOptions{.store = anyStore()});
   return *shared;
 }
 

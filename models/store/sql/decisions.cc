@@ -12,9 +12,10 @@ constexpr Sql kNewest{MUSTER_SELECT_DECISION
 constexpr Sql kBefore{MUSTER_SELECT_DECISION
                       "WHERE pool_id = $1 AND decision_id < $3 ORDER BY decision_id DESC LIMIT $2"};
 constexpr Sql kInsert{
-    "INSERT INTO decisions (pool_id, at, trigger_name, inputs, limits, binding_limit, direction, "
+    "INSERT INTO decisions (decision_id, pool_id, at, trigger_name, inputs, limits, binding_limit, "
+    "direction, "
     "current_workers, desired_workers, to_launch, launched, reason) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"};
 constexpr Sql kRemoveOld{
     "DELETE FROM decisions WHERE decision_id IN "
     "(SELECT decision_id FROM decisions ORDER BY decision_id LIMIT $2) AND at < $1"};
@@ -72,6 +73,6 @@ std::int64_t Decisions::removeOld(Time before, int limit) {
   return s_.db.execute(kRemoveOld, before, limit);
 }
 
-void Decisions::removeOf(const PoolId& pool) { s_.db.execute(kRemoveOf, pool); }
+void Decisions::removeOf(const PoolId& pool) { s_.db.post(kRemoveOf, pool); }
 
 }  // namespace muster

@@ -21,7 +21,9 @@ constexpr Sql kRemoveOld{
 
 constexpr int kLookAtMost = 20'000;
 
-Event readRow(const SqlRows& row) {
+}  // namespace
+
+Event Events::readRow(const SqlRows& row) {
   Event event;
   event.seq = row.integer(0);
   event.at = row.time(1);
@@ -33,8 +35,6 @@ Event readRow(const SqlRows& row) {
   event.details = row.string(7);
   return event;
 }
-
-}  // namespace
 
 bool EventFilter::matches(const Event& event) const {
   return (types.empty() || std::find(types.begin(), types.end(), event.type) != types.end()) &&
@@ -48,6 +48,7 @@ std::int64_t Events::seqOfJob(const std::string& id) {
 }
 
 Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, int limit) {
+  s_.flushEvents();
   if (after > 0) {
     auto first = s_.db.query(kFirst);
     if (first.next() && !first->isNull(0) && after + 1 < first->integer(0)) {
@@ -80,6 +81,7 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
 }
 
 std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
+  s_.flushEvents();
   std::vector<Event> events;
   const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
   auto rows =
@@ -93,11 +95,13 @@ std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
 }
 
 std::int64_t Events::last() {
+  s_.flushEvents();
   auto rows = s_.db.query(kLast);
   return rows.next() ? rows->integer(0) : 0;
 }
 
 std::int64_t Events::removeOld(Time before, int limit) {
+  s_.flushEvents();
   return s_.db.execute(kRemoveOld, before, limit);
 }
 

@@ -36,6 +36,9 @@ class Events {
   // The newest that match, oldest first. Looks at a bounded number of the newest.
   std::vector<Event> latest(const EventFilter& filter, int limit);
 
+  // From seq, at, type, pool_id, job_id, worker_id, attempt, details.
+  static Event readRow(const SqlRows& row);
+
   std::int64_t last();
   // Older than `before`, but never the newest: numbers are not given twice.
   std::int64_t removeOld(Time before, int limit);

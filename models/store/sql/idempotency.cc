@@ -13,7 +13,7 @@ constexpr Sql kRemember{
     "expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
     "ON CONFLICT (principal, method, path, key) DO UPDATE SET body_hash = excluded.body_hash, "
     "status = excluded.status, body = excluded.body, etag = excluded.etag, expires_at = "
-    "excluded.expires_at"};
+    "excluded.expires_at WHERE idempotency.expires_at <= $10"};
 constexpr Sql kRemoveExpired{
     "DELETE FROM idempotency WHERE (principal, method, path, key) IN "
     "(SELECT principal, method, path, key FROM idempotency WHERE expires_at <= $1 "
@@ -33,8 +33,11 @@ Result<std::optional<StoredAnswer>> Idempotency::find(const RequestKey& key) {
 }
 
 void Idempotency::remember(const RequestKey& key, const StoredAnswer& answer) {
-  s_.db.execute(kRemember, key.principal, key.method, key.path, key.key, key.body_hash,
-                answer.status, answer.body, answer.etag, s_.now + kKeep);
+  // Two that look at once both find nothing: the slower one is undone and finds the other's answer.
+  if (s_.db.execute(kRemember, key.principal, key.method, key.path, key.key, key.body_hash,
+                    answer.status, answer.body, answer.etag, s_.now + kKeep, s_.now) == 0) {
+    throw StoreError(StoreError::Kind::kConflict, "another request has the same Idempotency-Key");
+  }
 }
 
 std::int64_t Idempotency::removeExpired(int limit) {

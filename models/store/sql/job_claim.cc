@@ -13,7 +13,7 @@ namespace {
 constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
                           "AND (j.expires_at IS NULL OR j.expires_at > $2) "
-                          "ORDER BY j.priority DESC, j.seq LIMIT $3 /*skip_locked*/"};
+                          "ORDER BY j.priority DESC, j.seq LIMIT $3 /*skip_locked j*/"};
 constexpr Sql kTake{
     "UPDATE jobs SET status = 'claimed', delayed = 0, attempts = attempts + 1, claimed_by = $2, "
     "claimed_at = $3, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
@@ -33,6 +33,7 @@ constexpr Sql kNextDue{
 // How many of the jobs that have a share per node run on the node. One share for all of them,
 // whatever lane they are in.
 std::int64_t runningOnNode(Session& s, const std::vector<Lane>& lanes, const std::string& node) {
+  s.lockLimits();
   std::int64_t running = 0;
   for (const Lane& lane : lanes) {
     if (lane.placement.empty() || !lane.rules.max_parallel_per_node) continue;
@@ -45,6 +46,13 @@ std::int64_t runningOnNode(Session& s, const std::vector<Lane>& lanes, const std
 
 }  // namespace
 
+std::int64_t Jobs::claimedBy(const PoolId& pool, const std::string& tenant) {
+  s_.lockLimits();
+  s_.flushTenants();
+  auto rows = s_.db.query(kTenantClaimed, pool, tenant);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
 // The best jobs over all lanes the worker may serve. Each lane's head is in order, so the best
 // `max` of the heads together are the best of the pool.
 std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& traits, int max) {
@@ -53,6 +61,8 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
   std::unordered_map<std::int64_t, std::int64_t> shares;  // of the lanes that have one per node
   std::int64_t running = 0;                               // on the node, of the jobs in them
   const auto& lanes = Pools(s_).knownLanes(pool.id);
+  // What is found is locked, and passed over by others even if it is not chosen here: they wait.
+  if (lanes.size() > 1) s_.lockLimits();
   for (const Lane& lane : lanes) {
     std::int64_t limit = max;
     if (!lane.placement.empty()) {
@@ -67,9 +77,7 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
     if (!lane.tenant.empty()) {
       auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
       if (fresh) {
-        auto rows = s_.db.query(kTenantClaimed, pool.id, lane.tenant);
-        const std::int64_t used = rows.next() ? rows->integer(0) : 0;
-        place->second = *pool.settings.per_tenant_concurrency - used;
+        place->second = *pool.settings.per_tenant_concurrency - claimedBy(pool.id, lane.tenant);
       }
       limit = std::min(limit, place->second);
     }
@@ -102,7 +110,7 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   if (*pool.settings.paused) return jobs;
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
-    promoteDue(kDueAtOnce);
+    s_.db.post(kPromote, s_.now, kDueAtOnce);
     expirePending(kDueAtOnce);
     s_.due_until = s_.now;
   }
@@ -144,11 +152,15 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
       return refuse(*obstacle);
     }
   }
-  if (!job.tenant.empty()) {
-    auto used = s_.db.query(kTenantClaimed, pool.id, job.tenant);
-    if (used.next() && used->integer(0) >= *pool.settings.per_tenant_concurrency) {
-      return refuse("the tenant's limit is reached");
-    }
+  if (!job.tenant.empty() &&
+      claimedBy(pool.id, job.tenant) >= *pool.settings.per_tenant_concurrency) {
+    return refuse("the tenant's limit is reached");
+  }
+  // Not before: others pass over a row that is locked, also when it is refused here.
+  const std::int64_t version = job.version;
+  row = hold(id, true);
+  if (!row || row->job.version != version) {
+    throw StoreError(StoreError::Kind::kConflict, "another has changed the job meanwhile");
   }
   take(*row, pool, worker, s_.random.token());
   return std::move(row->job);
@@ -167,10 +179,9 @@ void Jobs::take(Row& row, const Pool& pool, const std::string& worker, const std
   job.reason.clear();
   job.progress.reset();
   job.progress_message.clear();
-  s_.db.execute(kTake, row.seq, job.claimed_by, job.claimed_at, job.lease_token,
-                job.lease_expires_at);
+  s_.db.post(kTake, row.seq, job.claimed_by, job.claimed_at, job.lease_token, job.lease_expires_at);
   s_.countMove(row.lane, JobStatus::kPending, JobStatus::kClaimed);
-  if (!job.tenant.empty()) s_.db.execute(kTenantTakes, job.pool, job.tenant);
+  if (!job.tenant.empty()) s_.db.post(kTenantTakes, job.pool, job.tenant);
   emit(event_type::kJobClaimed, row);
 }
 

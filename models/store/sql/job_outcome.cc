@@ -43,15 +43,10 @@ constexpr Sql kRetry{
 constexpr Sql kLivingTwin{
     "SELECT id FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
     "AND status IN ('pending', 'claimed')"};
-constexpr Sql kTenantLeaves{
-    "UPDATE tenants SET claimed = claimed - 1 WHERE pool_id = $1 AND tenant = $2 AND claimed > 0"};
 constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
 constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
 constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
 constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
-constexpr Sql kWorkerDone{"UPDATE workers SET jobs_done = jobs_done + 1 WHERE worker_id = $1"};
-constexpr Sql kWorkerFailed{
-    "UPDATE workers SET jobs_failed = jobs_failed + 1 WHERE worker_id = $1"};
 
 Error noJob(const JobId& id) {
   return {ErrorCode::kNotFound, "there is no job '" + id.str() + "'"};
@@ -98,7 +93,7 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details) {
 
 void Jobs::leaveClaimed(const Row& row, JobStatus to) {
   s_.countMove(row.lane, JobStatus::kClaimed, to);
-  if (!row.job.tenant.empty()) s_.db.execute(kTenantLeaves, row.job.pool, row.job.tenant);
+  if (!row.job.tenant.empty()) s_.tenantLeaves(row.job.pool, row.job.tenant);
 }
 
 // The lease token proves it; without one the holder is taken at its word.
@@ -131,7 +126,7 @@ Error Jobs::refuse(const Row& row, const Reporter& by) {
 Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
                            const std::optional<std::string>& result, const std::string& artifacts,
                            bool with_data) {
-  auto held = load(id, with_data);
+  auto held = hold(id, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!holds(*held, by)) {
@@ -143,12 +138,12 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
     if (finished.result == result && finished.artifacts == artifacts) return std::move(job);
     return muster::fail(ErrorCode::kAlreadyFinished, "the job is done with another result");
   }
-  s_.db.execute(kComplete, held->seq, job.lease_token, s_.now);
+  s_.db.post(kComplete, held->seq, job.lease_token, s_.now);
   if (result || !artifacts.empty()) {
-    s_.db.execute(kInsertResult, held->seq, result, orNull(artifacts));
+    s_.db.post(kInsertResult, held->seq, result, orNull(artifacts));
   }
   leaveClaimed(*held, JobStatus::kDone);
-  s_.db.execute(kWorkerDone, job.claimed_by);
+  s_.countTry(job.claimed_by, true);
   job.status = JobStatus::kDone;
   job.finished_at = s_.now;
   job.lease_expires_at.reset();
@@ -161,9 +156,9 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
 
 void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   Job& job = row.job;
-  s_.db.execute(kInsertAttempt, row.seq, job.attempts, orNull(job.claimed_by), job.lease_token,
-                job.claimed_at, s_.now, ending.outcome, orNull(report.error), report.exit_code,
-                report.exit_signal, report.max_rss_bytes, orNull(report.output_tail));
+  s_.db.post(kInsertAttempt, row.seq, job.attempts, orNull(job.claimed_by), job.lease_token,
+             job.claimed_at, s_.now, ending.outcome, orNull(report.error), report.exit_code,
+             report.exit_signal, report.max_rss_bytes, orNull(report.output_tail));
   job.status = ending.status;
   job.crashes += ending.crashed ? 1 : 0;
   job.available_at = ending.status == JobStatus::kPending ? ending.available_at : job.available_at;
@@ -171,9 +166,8 @@ void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   job.error = report.error;
   job.reason = ending.reason;
   const bool delayed = ending.status == JobStatus::kPending && ending.available_at > s_.now;
-  s_.db.execute(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
-                job.crashes, job.available_at, job.finished_at, orNull(job.error),
-                orNull(job.reason));
+  s_.db.post(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
+             job.crashes, job.available_at, job.finished_at, orNull(job.error), orNull(job.reason));
   leaveClaimed(row, ending.status);
   emit(ending.event, row, failureDetails(job, report));  // names the try that ended, and its worker
 
@@ -198,7 +192,7 @@ bool Jobs::repeatsEnding(const Row& row, const Reporter& by, const std::string& 
 
 Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport& report,
                        bool with_data) {
-  auto held = load(id, with_data);
+  auto held = hold(id, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!holds(*held, by)) {
@@ -221,13 +215,13 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
     ending.event = event_type::kJobCancelled;
     ending.reason = "cancelled";
   }
-  s_.db.execute(kWorkerFailed, job.claimed_by);
+  s_.countTry(job.claimed_by, false);
   endTry(*held, ending, report);
   return std::move(job);
 }
 
 Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
-  auto held = load(id, with_data);
+  auto held = hold(id, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!holds(*held, by)) {
@@ -265,7 +259,7 @@ void Jobs::loseTry(Row& row, std::string_view reason, bool crashed, const Failur
 }
 
 Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional<Millis> extend) {
-  auto held = load(id, true);
+  auto held = hold(id, true);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (token.empty() || !holds(*held, {token, ""})) return tl::unexpected(lost(job));
@@ -277,20 +271,20 @@ Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional
   const Millis lease = pool ? pool->settings.lease() : s_.rules.pool_defaults.lease();
   job.lease_expires_at = s_.now + extend.value_or(lease);
   job.version += 1;
-  s_.db.execute(kRenew, held->seq, token, job.lease_expires_at);
+  s_.db.post(kRenew, held->seq, token, job.lease_expires_at);
   return std::move(job);
 }
 
 Result<Job> Jobs::progress(const JobId& id, const std::string& token, double progress,
                            const std::string& message) {
-  auto held = load(id, true);
+  auto held = hold(id, true);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (token.empty() || !holds(*held, {token, ""})) return tl::unexpected(lost(job));
   job.progress = progress;
   job.progress_message = message;
   job.version += 1;
-  s_.db.execute(kProgress, held->seq, token, progress, orNull(message));
+  s_.db.post(kProgress, held->seq, token, progress, orNull(message));
   JsonWriter details;
   details.beginObject().field("progress", progress);
   if (!message.empty()) details.field("message", message);
@@ -301,7 +295,7 @@ Result<Job> Jobs::progress(const JobId& id, const std::string& token, double pro
 
 void Jobs::cancelPending(Row& row, std::string_view event, const std::string& reason) {
   Job& job = row.job;
-  s_.db.execute(kCancelPending, row.seq, s_.now, reason);
+  s_.db.post(kCancelPending, row.seq, s_.now, reason);
   s_.countMove(row.lane, JobStatus::kPending, JobStatus::kCancelled);
   job.status = JobStatus::kCancelled;
   job.finished_at = s_.now;
@@ -311,7 +305,7 @@ void Jobs::cancelPending(Row& row, std::string_view event, const std::string& re
 }
 
 Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
-  auto row = load(id, true);
+  auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
   const std::string why = reason.empty() ? "cancelled" : reason;
@@ -319,7 +313,7 @@ Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
     cancelPending(*row, event_type::kJobCancelled, why);
   } else if (job.status == JobStatus::kClaimed) {
     if (!job.cancel_requested) {
-      s_.db.execute(kRequestCancel, row->seq, why);
+      s_.db.post(kRequestCancel, row->seq, why);
       job.cancel_requested = true;
       job.reason = why;
       job.version += 1;
@@ -332,7 +326,7 @@ Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
 
 void Jobs::retryRow(Row& row) {
   Job& job = row.job;
-  s_.db.execute(kRetry, row.seq, s_.now);
+  s_.db.post(kRetry, row.seq, s_.now);
   s_.countMove(row.lane, job.status, JobStatus::kPending);
   job.status = JobStatus::kPending;
   job.attempts = 0;
@@ -346,7 +340,7 @@ void Jobs::retryRow(Row& row) {
 }
 
 Result<Job> Jobs::retry(const JobId& id) {
-  auto row = load(id, true);
+  auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
   if (job.status != JobStatus::kPoisoned && job.status != JobStatus::kCancelled) {
@@ -365,17 +359,17 @@ Result<Job> Jobs::retry(const JobId& id) {
 
 void Jobs::removeRow(const Row& row) {
   if (row.job.status == JobStatus::kClaimed && !row.job.tenant.empty()) {
-    s_.db.execute(kTenantLeaves, row.job.pool, row.job.tenant);
+    s_.tenantLeaves(row.job.pool, row.job.tenant);
   }
-  s_.db.execute(kDeleteJob, row.seq);
-  s_.db.execute(kDeletePayload, row.seq);
-  s_.db.execute(kDeleteResult, row.seq);
-  s_.db.execute(kDeleteAttempts, row.seq);
+  s_.db.post(kDeleteJob, row.seq);
+  s_.db.post(kDeletePayload, row.seq);
+  s_.db.post(kDeleteResult, row.seq);
+  s_.db.post(kDeleteAttempts, row.seq);
   s_.countGone(row.lane, row.job.status);
 }
 
 Status Jobs::remove(const JobId& id, IfVersion if_version) {
-  const auto row = load(id, false);
+  const auto row = hold(id, false);
   if (!row) return tl::unexpected(noJob(id));
   if (!versionFits(if_version, row->job.version)) {
     return muster::fail(ErrorCode::kVersionMismatch,

@@ -8,9 +8,10 @@ namespace muster {
 namespace {
 
 constexpr Sql kInsert{
-    "INSERT INTO jobs (id, lane_id, pool_id, status, delayed, priority, attempts, max_retries, "
+    "INSERT INTO jobs (seq, id, lane_id, pool_id, status, delayed, priority, attempts, "
+    "max_retries, "
     "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
-    "VALUES ($1, $2, $3, 'pending', $4, $5, 0, $6, 0, 1, $7, $8, $9, 0, $10, $11)"};
+    "VALUES ($1, $2, $3, $4, 'pending', $5, $6, 0, $7, 0, 1, $8, $9, $10, 0, $11, $12)"};
 constexpr Sql kInsertPayload{
     "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent) "
     "VALUES ($1, $2, $3, $4, $5, $6)"};
@@ -31,7 +32,10 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
       const bool expired = twin->job.status == JobStatus::kPending && twin->job.expires_at &&
                            *twin->job.expires_at <= s_.now;
       if (!expired) return Pushed{std::move(twin->job), false};
-      cancelPending(*twin, event_type::kJobExpired, "expired");
+      twin = hold(twin->job.id, false);
+      if (twin && twin->job.status == JobStatus::kPending) {
+        cancelPending(*twin, event_type::kJobExpired, "expired");
+      }
     }
   }
   Row row;
@@ -57,8 +61,8 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
   row.seq = s_.db.insert(kInsert, job.id, row.lane, job.pool, delayed, job.priority,
                          job.max_retries, job.available_at, job.created_at, job.expires_at,
                          orNull(job.tenant), orNull(job.unique_key));
-  s_.db.execute(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
-                orNull(job.resource_refs), orNull(job.traceparent));
+  s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
+             orNull(job.resource_refs), orNull(job.traceparent));
   s_.countNew(row.lane, JobStatus::kPending);
   emit(event_type::kJobCreated, row);
   return Pushed{std::move(job), true};

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Sql kFindFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1"};
 constexpr Sql kFindState{MUSTER_SELECT_JOB "WHERE j.id = $1"};
+constexpr Sql kHoldFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1 /*for_update j*/"};
+constexpr Sql kHoldState{MUSTER_SELECT_JOB "WHERE j.id = $1 /*for_update j*/"};
 constexpr Sql kPage{MUSTER_SELECT_JOB_WITH_DATA
                     "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq < $3 AND j.seq >= $4 "
                     "ORDER BY j.seq DESC LIMIT $5"};
@@ -18,7 +20,7 @@ constexpr Sql kAttempts{
     "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
     "max_rss_bytes, output_tail FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
 constexpr Sql kLaneIds{
-    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND ($2 IS NULL OR tenant = $2)"};
+    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND (CAST($2 AS TEXT) IS NULL OR tenant = $2)"};
 // Ids begin with the time they were made, so the index of ids finds the first job after a time.
 constexpr Sql kFirstSince{"SELECT seq FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1"};
 
@@ -75,6 +77,12 @@ Jobs::Row Jobs::readRow(const SqlRows& row, bool with_data) {
 
 std::optional<Jobs::Row> Jobs::load(const JobId& id, bool with_data) {
   auto rows = s_.db.query(with_data ? kFindFull : kFindState, id);
+  if (!rows.next()) return std::nullopt;
+  return readRow(*rows, with_data);
+}
+
+std::optional<Jobs::Row> Jobs::hold(const JobId& id, bool with_data) {
+  auto rows = s_.db.query(with_data ? kHoldFull : kHoldState, id);
   if (!rows.next()) return std::nullopt;
   return readRow(*rows, with_data);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "models/store/sql/sql_connection.h"
+
 // The columns of a job in the order Jobs::readRow() takes them. Macros, because statements are
 // literals that are put together at compile time.
 #define MUSTER_JOB_COLUMNS                                                               \
@@ -14,3 +16,12 @@
   "SELECT " MUSTER_JOB_COLUMNS                                                                \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, r.result, r.artifacts " \
   "FROM jobs j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
+
+namespace muster {
+
+// Delayed jobs that are due by $1, at most $2, can be claimed.
+inline constexpr Sql kPromote{
+    "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' "
+    "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2 /*skip_locked jobs*/)"};
+
+}  // namespace muster

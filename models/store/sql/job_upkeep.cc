@@ -9,24 +9,21 @@
 namespace muster {
 namespace {
 
-constexpr Sql kPromote{
-    "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' "
-    "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2)"};
 constexpr Sql kExpired{MUSTER_SELECT_JOB
                        "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
-                       "AND j.expires_at <= $1 ORDER BY j.expires_at LIMIT $2 /*skip_locked*/"};
+                       "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
                              "WHERE j.status = 'claimed' AND j.lease_expires_at < $1 "
-                             "ORDER BY j.lease_expires_at LIMIT $2 /*skip_locked*/"};
+                             "ORDER BY j.lease_expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kFinishedBefore{MUSTER_SELECT_JOB
                               "WHERE j.finished_at IS NOT NULL AND j.finished_at < $1 "
-                              "ORDER BY j.finished_at LIMIT $2 /*skip_locked*/"};
+                              "ORDER BY j.finished_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kInState{MUSTER_SELECT_JOB
-                       "WHERE j.lane_id = $1 AND j.status = $2 AND ($3 IS NULL OR "
+                       "WHERE j.lane_id = $1 AND j.status = $2 AND (CAST($3 AS BIGINT) IS NULL OR "
                        "coalesce(j.finished_at, j.created_at) < $3) ORDER BY j.seq LIMIT $4"};
 constexpr Sql kHeldBy{MUSTER_SELECT_JOB
                       "WHERE j.claimed_by = $1 AND j.status = 'claimed' "
-                      "ORDER BY j.seq /*skip_locked*/"};
+                      "ORDER BY j.seq /*for_update j*/"};
 constexpr Sql kRenewHeld{
     "UPDATE jobs SET lease_expires_at = $2, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed'"};
@@ -113,7 +110,7 @@ std::vector<Lease> Jobs::renewByWorker(const std::string& worker) {
     const auto pool = Pools(s_).find(row.job.pool);
     const Millis lease = pool ? pool->settings.lease() : s_.rules.pool_defaults.lease();
     const Time until = std::max(s_.now + lease, *row.job.lease_expires_at);
-    s_.db.execute(kRenewHeld, row.seq, until);
+    s_.db.post(kRenewHeld, row.seq, until);
     leases.push_back({row.job.id, until, row.job.cancel_requested});
   }
   return leases;

@@ -103,8 +103,12 @@ class Jobs {
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
+  // The same, and nobody else changes it until the transaction ends.
+  std::optional<Row> hold(const JobId& id, bool with_data);
   std::vector<std::int64_t> lanesOf(const PoolId& pool, const std::optional<std::string>& tenant);
 
+  // By the tenant's workers, as nobody else can change it until the transaction ends.
+  std::int64_t claimedBy(const PoolId& pool, const std::string& tenant);
   std::vector<Row> candidates(const Pool& pool, const WorkerTraits& traits, int max);
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   static bool holds(const Row& row, const Reporter& by);

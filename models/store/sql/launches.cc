@@ -104,6 +104,7 @@ std::string Launches::versionOf(const Pool& pool) const {
 }
 
 ScaleState Launches::state(const Pool& pool) {
+  s_.flushTries();
   const PoolStats stats = Pools(s_).stats(pool.id);
   ScaleState state;
   state.runnable = stats.runnable;
@@ -287,6 +288,7 @@ Result<Worker> Launches::admit(const NewWorker& given, const std::string& token)
 }
 
 void Launches::tookAJob(const WorkerId& worker) {
+  s_.lockLimits();  // claims at the same time may prove launches of the same template
   if (const auto found = Workers(s_).find(worker)) succeeded(*found);
 }
 

@@ -18,7 +18,7 @@ constexpr Sql kList{
     "WHERE pool_id > $1 ORDER BY pool_id LIMIT $2"};
 constexpr Sql kInsert{
     "INSERT INTO pools (pool_id, settings, version, created_at, updated_at) "
-    "VALUES ($1, $2, 1, $3, $3)"};
+    "VALUES ($1, $2, 1, $3, $3) ON CONFLICT (pool_id) DO NOTHING"};
 constexpr Sql kUpdate{
     "UPDATE pools SET settings = $2, version = version + 1, updated_at = $3 "
     "WHERE pool_id = $1 AND version = $4"};
@@ -26,7 +26,9 @@ constexpr Sql kDelete{"DELETE FROM pools WHERE pool_id = $1"};
 constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id = $1"};
 constexpr Sql kFindLane{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
-constexpr Sql kInsertLane{"INSERT INTO lanes (pool_id, tenant, placement) VALUES ($1, $2, $3)"};
+constexpr Sql kInsertLane{
+    "INSERT INTO lanes (lane_id, pool_id, tenant, placement) VALUES ($1, $2, $3, $4) "
+    "ON CONFLICT DO NOTHING"};
 constexpr Sql kDeleteLanes{"DELETE FROM lanes WHERE pool_id = $1"};
 constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
 constexpr Sql kDeleteCounts{
@@ -45,15 +47,16 @@ constexpr Sql kExpiredInLane{
 constexpr Sql kHasExpired{
     "SELECT 1 FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL AND expires_at <= $1 "
     "LIMIT 1"};
-constexpr Sql kLanePending{"SELECT pending FROM lane_counts WHERE lane_id = $1"};
+constexpr Sql kLanePending{"SELECT sum(pending) FROM lane_counts WHERE lane_id = $1"};
 constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kOldestInLane{
     "SELECT created_at FROM jobs WHERE lane_id = $1 AND status = 'pending' ORDER BY seq LIMIT 1"};
 constexpr Sql kEmptyLanes{
     "SELECT l.lane_id FROM lanes l LEFT JOIN lane_counts c ON c.lane_id = l.lane_id "
-    "WHERE (l.tenant <> '' OR l.placement <> '') AND coalesce(c.pending, 0) = 0 "
-    "AND coalesce(c.claimed, 0) = 0 AND coalesce(c.done, 0) = 0 AND coalesce(c.poisoned, 0) = 0 "
-    "AND coalesce(c.cancelled, 0) = 0 LIMIT $1"};
+    "WHERE l.tenant <> '' OR l.placement <> '' GROUP BY l.lane_id "
+    "HAVING coalesce(sum(c.pending), 0) = 0 AND coalesce(sum(c.claimed), 0) = 0 "
+    "AND coalesce(sum(c.done), 0) = 0 AND coalesce(sum(c.poisoned), 0) = 0 "
+    "AND coalesce(sum(c.cancelled), 0) = 0 LIMIT $1"};
 constexpr Sql kDeleteLane{"DELETE FROM lanes WHERE lane_id = $1"};
 constexpr Sql kDeleteLaneCounts{"DELETE FROM lane_counts WHERE lane_id = $1"};
 constexpr Sql kDeleteIdleTenants{"DELETE FROM tenants WHERE claimed = 0"};
@@ -94,6 +97,10 @@ std::shared_ptr<const Pool> Pools::decode(const SqlRows& row) {
 }
 
 std::shared_ptr<const Pool> Pools::find(const PoolId& id) {
+  if (s_.knowsCatalog()) {
+    const auto cached = s_.pool_cache.find(id.str());
+    if (cached != s_.pool_cache.end()) return cached->second.pool;
+  }
   auto rows = s_.db.query(kFind, id);
   return rows.next() ? decode(*rows) : nullptr;
 }
@@ -144,13 +151,16 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   Event event;
   event.pool = id.str();
   if (!old) {
-    s_.db.execute(kInsert, id, text, s_.now);
+    if (s_.db.execute(kInsert, id, text, s_.now) == 0) return Saved{find(id), false};
+    s_.catalogChanged();
     event.type = event_type::kPoolCreated;
     s_.emit(std::move(event));
     return Saved{find(id), true};
   }
   if (old->given == given) return Saved{std::move(old), false};
   s_.db.execute(kUpdate, id, text, s_.now, old->version);
+  s_.pool_cache.erase(id.str());
+  s_.catalogChanged();
   const bool was_paused = *old->settings.paused, is_paused = *in_force.paused;
   event.type = was_paused == is_paused ? event_type::kPoolUpdated
                : is_paused             ? event_type::kPoolPaused
@@ -170,10 +180,11 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
     return fail(ErrorCode::kPoolNotEmpty, "the pool holds " + std::to_string(jobs) +
                                               " jobs; purge them, or delete with ?force=true");
   }
-  s_.db.execute(kDeleteCounts, id);
-  s_.db.execute(kDeleteLanes, id);
-  s_.db.execute(kDeleteTenants, id);
-  s_.db.execute(kDelete, id);
+  s_.db.post(kDeleteCounts, id);
+  s_.db.post(kDeleteLanes, id);
+  s_.db.post(kDeleteTenants, id);
+  s_.db.post(kDelete, id);
+  s_.catalogChanged();
   Launches(s_).removeOf(id);
   Decisions(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
@@ -221,11 +232,16 @@ std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
     if (found.next()) return found->integer(0);
   }
   s_.lanes.erase(id.str());
-  return s_.db.insert(kInsertLane, id, tenant, placement);
+  s_.catalogChanged();
+  s_.db.insert(kInsertLane, id, tenant, placement);
+  auto made = s_.db.query(kFindLane, id, tenant, placement);  // by us, or just now by another
+  made.next();
+  return made->integer(0);
 }
 
 PoolStats Pools::stats(const PoolId& id) {
   s_.flushCounts();
+  s_.flushTenants();
   PoolStats stats;
   {
     auto rows = s_.db.query(kCounts, id);
@@ -292,17 +308,21 @@ PoolStats Pools::stats(const PoolId& id) {
 
 std::int64_t Pools::removeEmptyLanes(int limit) {
   s_.flushCounts();
+  s_.flushTenants();
   std::vector<std::int64_t> empty;
   {
     auto rows = s_.db.query(kEmptyLanes, limit);
     while (rows.next()) empty.push_back(rows->integer(0));
   }
   for (const std::int64_t lane : empty) {
-    s_.db.execute(kDeleteLane, lane);
-    s_.db.execute(kDeleteLaneCounts, lane);
+    s_.db.post(kDeleteLane, lane);
+    s_.db.post(kDeleteLaneCounts, lane);
   }
-  if (!empty.empty()) s_.lanes.clear();
-  s_.db.execute(kDeleteIdleTenants);
+  if (!empty.empty()) {
+    s_.lanes.clear();
+    s_.catalogChanged();
+  }
+  s_.db.post(kDeleteIdleTenants);
   return static_cast<std::int64_t>(empty.size());
 }
 

@@ -1,5 +1,9 @@
 #include "models/store/sql/session.h"
 
+#include <algorithm>
+
+#include "models/store/sql/sql_array.h"
+
 namespace muster {
 namespace {
 
@@ -7,21 +11,52 @@ constexpr Sql kInsertEvent{
     "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
 
+// PostgreSQL: whoever takes the numbers of events keeps the row of the clock until the commit, so
+// numbers become visible in their order and no reader passes over one.
+constexpr Sql kTurnCatalog{"UPDATE store_clock SET catalog = catalog + 1"};
+constexpr Sql kAppendEvents{
+    "WITH clock AS (UPDATE store_clock SET last_event = last_event + $1, catalog = catalog + $2 "
+    "RETURNING last_event - $1 AS before) "
+    "INSERT INTO events (seq, at, type, pool_id, job_id, job_seq, worker_id, attempt, details, "
+    "origin) SELECT clock.before + e.n, CAST($3 AS BIGINT), e.type, e.pool_id, e.job_id, "
+    "e.job_seq, e.worker_id, "
+    "e.attempt, e.details, CAST($4 AS BIGINT) FROM clock, unnest(CAST($5 AS TEXT[]), CAST($6 AS "
+    "TEXT[]), "
+    "CAST($7 AS TEXT[]), CAST($8 AS BIGINT[]), CAST($9 AS TEXT[]), CAST($10 AS INTEGER[]), "
+    "CAST($11 AS TEXT[])) WITH ORDINALITY AS "
+    "e (type, pool_id, job_id, job_seq, worker_id, attempt, details, n)"};
+
 constexpr Sql kAddCounts{
-    "INSERT INTO lane_counts (lane_id, pending, claimed, done, poisoned, cancelled) "
-    "VALUES ($1, $2, $3, $4, $5, $6) "
-    "ON CONFLICT (lane_id) DO UPDATE SET pending = lane_counts.pending + excluded.pending, "
+    "INSERT INTO lane_counts (lane_id, writer, pending, claimed, done, poisoned, cancelled) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7) "
+    "ON CONFLICT (lane_id, writer) DO UPDATE SET "
+    "pending = lane_counts.pending + excluded.pending, "
     "claimed = lane_counts.claimed + excluded.claimed, done = lane_counts.done + excluded.done, "
     "poisoned = lane_counts.poisoned + excluded.poisoned, "
     "cancelled = lane_counts.cancelled + excluded.cancelled"};
+constexpr Sql kTenantLeaves{
+    "UPDATE tenants SET claimed = claimed - $3 WHERE pool_id = $1 AND tenant = $2"};
+constexpr Sql kAddTries{
+    "UPDATE workers SET jobs_done = jobs_done + $2, jobs_failed = jobs_failed + $3 "
+    "WHERE worker_id = $1"};
+
+// PostgreSQL only. The number is arbitrary, and another than those of PostgresConnection.
+constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 
 }  // namespace
 
+void Session::begin(Time time, std::optional<std::int64_t> catalog) {
+  now = time;
+  limits_locked_ = false;
+  if (catalog != catalog_) {
+    pool_cache.clear();
+    lanes.clear();
+    catalog_ = catalog;
+  }
+}
+
 void Session::emit(Event event) {
   event.at = now;
-  db.execute(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
-             event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
-             event.attempt, orNull(event.details));
   events_.push_back(std::move(event));
 }
 
@@ -33,22 +68,93 @@ std::array<std::int64_t, kJobStatuses>& Session::delta(std::int64_t lane) {
   return deltas_.back().by_status;
 }
 
+void Session::lockLimits() {
+  if (!db.hasPeers() || std::exchange(limits_locked_, true)) return;
+  db.post(kLockLimits);
+}
+
 void Session::flushCounts() {
+  std::sort(deltas_.begin(), deltas_.end(),
+            [](const Delta& a, const Delta& b) { return a.lane < b.lane; });
   for (const Delta& entry : deltas_) {
     const auto& n = entry.by_status;
-    db.execute(kAddCounts, entry.lane, n[0], n[1], n[2], n[3], n[4]);
+    db.post(kAddCounts, entry.lane, writer, n[0], n[1], n[2], n[3], n[4]);
   }
   deltas_.clear();
 }
 
+void Session::flushTenants() {
+  if (tenants_left_.empty()) return;
+  lockLimits();
+  for (const auto& [key, count] : tenants_left_) {
+    db.post(kTenantLeaves, key.first, key.second, count);
+  }
+  tenants_left_.clear();
+}
+
+void Session::flushTries() {
+  for (const auto& [worker, tries] : tries_) {
+    db.post(kAddTries, worker, tries.first, tries.second);
+  }
+  tries_.clear();
+}
+
+void Session::appendEvents(std::span<const Event> events) {
+  SqlArray types, pools, jobs, job_seqs, workers, attempts, details;
+  for (const Event& event : events) {
+    types.add(event.type);
+    pools.addOrNull(event.pool);
+    jobs.addOrNull(event.job);
+    job_seqs.addOrNull(event.job_seq > 0 ? std::optional(event.job_seq) : std::nullopt);
+    workers.addOrNull(event.worker);
+    attempts.addOrNull(event.attempt);
+    details.addOrNull(event.details);
+  }
+  db.post(kAppendEvents, static_cast<std::int64_t>(events.size()), catalog_changed_, now, origin,
+          types.text(), pools.text(), jobs.text(), job_seqs.text(), workers.text(), attempts.text(),
+          details.text());
+  catalog_changed_ = false;
+}
+
+void Session::flushEvents() {
+  const auto events = std::span<const Event>(events_).subspan(events_written_);
+  if (events.empty()) return;
+  events_written_ = events_.size();
+  if (db.hasPeers()) {
+    appendEvents(events);
+    return;
+  }
+  for (const Event& event : events) {
+    db.post(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
+            event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
+            event.attempt, orNull(event.details));
+  }
+}
+
+void Session::flush() {
+  flushTenants();
+  flushTries();
+  flushCounts();
+  flushEvents();
+  if (catalog_changed_ && db.hasPeers()) db.post(kTurnCatalog);
+  catalog_changed_ = false;
+}
+
 void Session::forget() {
   deltas_.clear();
+  tenants_left_.clear();
+  tries_.clear();
   events_.clear();
+  events_written_ = 0;
   pool_cache.clear();
   lanes.clear();
   due_until = {};
+  catalog_changed_ = false;
 }
 
-std::vector<Event> Session::takeEvents() { return std::exchange(events_, {}); }
+std::vector<Event> Session::takeEvents() {
+  events_written_ = 0;
+  return std::exchange(events_, {});
+}
 
 }  // namespace muster

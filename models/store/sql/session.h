@@ -3,8 +3,10 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "models/event.h"
@@ -49,8 +51,16 @@ class Session {
   IdMaker ids;
   Time now;
   Time due_until;  // jobs due or expired by then are already promoted or ended
+  // Whose share of the counters this session writes; sessions that write at the same time have
+  // different ones, or else wait for each other.
+  std::int64_t writer = 0;
+  std::int64_t origin = 0;  // who wrote an event, where that may have been another service
 
-  // Writes the event; it reaches subscribers after the commit.
+  // A transaction begins. `catalog` is the version of all pools and lanes together, where others
+  // may have changed them since the last one: what was kept of an older version is dropped.
+  void begin(Time time, std::optional<std::int64_t> catalog);
+
+  // Written with what else is left to write; reaches subscribers after the commit.
   void emit(Event event);
 
   // A job of the lane came into being, moved between states, or was removed.
@@ -60,23 +70,43 @@ class Session {
     delta(lane)[index(to)] += 1;
   }
   void countGone(std::int64_t lane, JobStatus status) { delta(lane)[index(status)] -= 1; }
+  // A claimed job of the tenant has ended.
+  void tenantLeaves(const PoolId& pool, const std::string& tenant) {
+    tenants_left_[{pool.str(), tenant}] += 1;
+  }
+  // A worker ended a try, well or badly.
+  void countTry(const std::string& worker, bool done) {
+    auto& [well, badly] = tries_[worker];
+    (done ? well : badly) += 1;
+  }
+  // Pools or lanes were changed.
+  void catalogChanged() { catalog_changed_ = true; }
 
-  // Writes the counters; before reading them and before the commit.
+  // Claims that depend on what others have claimed (a tenant's places, those of a node) are made
+  // one after the other: until the end of the transaction no other session makes any.
+  void lockLimits();
+
+  // Each writes what was gathered, before it is read; flush() writes all, before the commit. Rows
+  // that others may want too are written in one order, so that nobody waits in a circle.
   void flushCounts();
+  void flushTenants();
+  void flushTries();
+  void flushEvents();
+  void flush();
 
   // After a rollback: what was emitted and counted did not happen.
   void forget();
   std::vector<Event> takeEvents();
 
   // Pools as they were last decoded, with the text they were decoded from; good while text and
-  // version in the store are the same.
+  // version in the store are the same, or while the catalog is.
   struct CachedPool {
     std::string settings;
     std::shared_ptr<const Pool> pool;
   };
   std::unordered_map<std::string, CachedPool> pool_cache;
-  // The lanes of pools as the one session that writes knows them; a session that reads, or one of
-  // several that write, must not use them.
+  bool knowsCatalog() const { return catalog_.has_value(); }
+  // The lanes of pools as a session that writes knows them; on SQLite only the one that writes can.
   std::unordered_map<std::string, std::vector<Lane>> lanes;
 
  private:
@@ -86,9 +116,16 @@ class Session {
   };
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+  void appendEvents(std::span<const Event> events);
 
-  std::vector<Delta> deltas_;  // not written yet
-  std::vector<Event> events_;  // of this transaction
+  std::vector<Delta> deltas_;                                                 // not written yet
+  std::map<std::pair<std::string, std::string>, std::int64_t> tenants_left_;  // not written yet
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> tries_;        // not written yet
+  std::vector<Event> events_;                                                 // of this transaction
+  std::size_t events_written_ = 0;                                            // so many of them
+  std::optional<std::int64_t> catalog_;
+  bool catalog_changed_ = false;
+  bool limits_locked_ = false;
 };
 
 }  // namespace muster

@@ -15,8 +15,10 @@
 namespace muster {
 
 // A statement, written once for every database with $1-style parameters. Where databases differ,
-// the text holds a marker that each connection replaces when it prepares the statement:
-//   /*skip_locked*/   lock the rows found and pass over those another transaction holds
+// the text holds a marker that each connection replaces when it prepares the statement (T is the
+// name of a table there):
+//   /*for_update T*/    lock the rows found, waiting for those another transaction holds
+//   /*skip_locked T*/   the same, passing over those another transaction holds
 // The text must be a literal: connections keep the prepared statement under its address.
 struct Sql {
   const char* text;
@@ -25,7 +27,15 @@ struct Sql {
 // The store cannot be used now; the transaction is void and may be tried again.
 class StoreError : public std::runtime_error {
  public:
-  enum class Kind { kBusy, kFull, kReadOnly, kCorrupt, kOther };
+  enum class Kind {
+    kBusy,
+    kConflict,  // with another transaction: another run may do better
+    kLost,      // the connection; nothing is known of a commit that was under way
+    kFull,
+    kReadOnly,
+    kCorrupt,
+    kOther
+  };
   StoreError(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
   const Kind kind;
 };
@@ -109,21 +119,35 @@ class SqlConnection {
     const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
     return run(sql, values);
   }
+  // Runs it in its turn without waiting for the outcome; what goes wrong shows at the next
+  // statement that is waited for, or at the commit.
+  template <class... Args>
+  void post(Sql sql, const Args&... args) {
+    const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
+    runLater(sql, values);
+  }
 
-  // Inserts one row; the number the database gave it.
+  // Inserts one row and gives the number the database chose for it, which rises: $1 in the
+  // statement, so that `args` begin with $2. Does not wait for the outcome either.
   template <class... Args>
   std::int64_t insert(Sql sql, const Args&... args) {
-    const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
+    std::array<SqlValue, sizeof...(Args) + 1> values{SqlValue{}, sqlValue(args)...};
     return runInsert(sql, values);
   }
 
   // Statements without parameters, several at once, not kept.
   virtual void script(const std::string& sql) = 0;
+  virtual bool hasTable(const std::string& name) = 0;
+
+  // Other connections write to the same database at the same time.
+  virtual bool hasPeers() const = 0;
 
  private:
   virtual SqlRows& start(Sql sql, std::span<const SqlValue> values) = 0;
   virtual std::int64_t run(Sql sql, std::span<const SqlValue> values) = 0;
-  virtual std::int64_t runInsert(Sql sql, std::span<const SqlValue> values) = 0;
+  virtual void runLater(Sql sql, std::span<const SqlValue> values) = 0;
+  // Sets values[0].
+  virtual std::int64_t runInsert(Sql sql, std::span<SqlValue> values) = 0;
 };
 
 }  // namespace muster

@@ -17,6 +17,10 @@ namespace {
   "max_rss_bytes FROM workers "
 
 constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
+constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
+constexpr Sql kClaimer{
+    "SELECT status, host, region, capabilities, executor_types, launch_verdict FROM workers "
+    "WHERE worker_id = $1"};
 constexpr Sql kPage{MUSTER_SELECT_WORKER "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
 constexpr Sql kPageOfPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $3 AND worker_id > $1 ORDER BY worker_id LIMIT $2"};
@@ -40,7 +44,8 @@ constexpr Sql kPut{
     "exited_at = NULL, exit_code = NULL, exit_signal = NULL, max_rss_bytes = NULL, "
     "version = workers.version + 1"};
 constexpr Sql kBeat{
-    "UPDATE workers SET last_heartbeat = $2, metadata = $3, metrics = $4 "
+    "UPDATE workers SET last_heartbeat = $2, metadata = coalesce($3, metadata), "
+    "metrics = coalesce($4, metrics) "
     "WHERE worker_id = $1 AND ended_at IS NULL"};
 constexpr Sql kChange{
     "UPDATE workers SET status = $2, metadata = $3, current_task = $4, version = version + 1 "
@@ -130,12 +135,13 @@ Worker Workers::readRow(const SqlRows& row) {
   return worker;
 }
 
-Error Workers::gone(const Worker& worker) {
+Error Workers::gone(const WorkerId& id, std::string_view status) {
   return {ErrorCode::kGone,
-          "worker '" + worker.id.str() + "' is " + worker.status + "; stop, or register anew"};
+          "worker '" + id.str() + "' is " + std::string(status) + "; stop, or register anew"};
 }
 
 std::optional<Worker> Workers::find(const WorkerId& id) {
+  s_.flushTries();
   auto rows = s_.db.query(kFind, id);
   if (!rows.next()) return std::nullopt;
   return readRow(*rows);
@@ -168,13 +174,19 @@ Worker Workers::registerWorker(const NewWorker& given) {
 }
 
 Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& change) {
-  const auto worker = find(id);
-  if (!worker) return tl::unexpected(noWorker(id));
-  if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(*worker));
-  const std::string metadata =
-      change.metadata ? mergeObjects(worker->metadata, *change.metadata) : worker->metadata;
-  s_.db.execute(kBeat, id, s_.now, metadata, change.metrics.value_or(worker->metrics));
-  return Heartbeat{worker->status, Jobs(s_).renewByWorker(id.str())};
+  const auto known = claimerRow(id);
+  if (!known) return tl::unexpected(noWorker(id));
+  if (worker_status::isEnded(known->status)) return tl::unexpected(gone(id, known->status));
+  // Jobs before their worker, as everybody locks them.
+  Heartbeat beat{known->status, Jobs(s_).renewByWorker(id.str())};
+  std::optional<std::string> metadata;
+  if (change.metadata) {
+    auto rows = s_.db.query(kHold, id);
+    rows.next();
+    metadata = mergeObjects(readRow(*rows).metadata, *change.metadata);
+  }
+  s_.db.post(kBeat, id, s_.now, metadata, change.metrics);
+  return beat;
 }
 
 Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
@@ -185,7 +197,7 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
   const std::string status = change.status.value_or(worker->status);
   if (worker_status::isEnded(worker->status)) {
     if (status != worker->status || change.metadata || change.current_task) {
-      return tl::unexpected(gone(*worker));
+      return tl::unexpected(gone(id, worker->status));
     }
     return *worker;
   }
@@ -193,7 +205,7 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
       change.metadata ? mergeObjects(worker->metadata, *change.metadata) : worker->metadata;
   const std::string task = change.current_task.value_or(worker->current_task);
   const std::string kept = worker_status::isEnded(status) ? worker->status : status;
-  s_.db.execute(kChange, id, kept, metadata, orNull(task));
+  s_.db.post(kChange, id, kept, metadata, orNull(task));
   if (worker_status::isEnded(status)) {
     end(*worker, status, "set");
   } else if (status == worker_status::kTerminating && status != worker->status) {
@@ -204,7 +216,7 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
 
 std::int64_t Workers::end(const Worker& worker, std::string_view status, std::string_view reason,
                           const FailureReport& report) {
-  s_.db.execute(kEnd, worker.id, status, reason, s_.now);
+  s_.db.post(kEnd, worker.id, status, reason, s_.now);
   const bool lost = status == worker_status::kLost;
   const bool vanished = lost || !report.error.empty();
   const std::int64_t released = Jobs(s_).releaseByWorker(
@@ -220,8 +232,8 @@ Status Workers::remove(const WorkerId& id, IfVersion if_version) {
   if (!worker_status::isEnded(worker->status)) {
     return fail(ErrorCode::kWorkerActive, "the worker is " + worker->status + "; end it first");
   }
-  s_.db.execute(kDeleteOutput, id);
-  s_.db.execute(kDelete, id);
+  s_.db.post(kDeleteOutput, id);
+  s_.db.post(kDelete, id);
   return {};
 }
 
@@ -232,6 +244,7 @@ WorkerPage Workers::list(const WorkerFilter& filter, const std::string& cursor, 
 }
 
 WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& cursor, int limit) {
+  s_.flushTries();
   const auto wanted = [&](const Worker& worker) {
     const auto& statuses = filter.statuses;
     if (!statuses.empty() &&
@@ -269,15 +282,24 @@ WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& curs
   }
 }
 
+std::optional<Workers::Claimer> Workers::claimerRow(const WorkerId& id) {
+  auto rows = s_.db.query(kClaimer, id);
+  if (!rows.next()) return std::nullopt;
+  return Claimer{
+      rows->string(0),
+      {rows->string(1), rows->string(2), parseTexts(rows->text(3)), parseTexts(rows->text(4))},
+      rows->text(5) == "open"};
+}
+
 Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
-  const auto worker = find(id);
+  auto worker = claimerRow(id);
   if (!worker) {
     if (!s_.rules.strict_workers) return Claimer{"", {"", s_.rules.region, {}, {}}};
     return fail(ErrorCode::kWorkerUnknown,
                 "worker '" + id.str() + "' must register before it claims");
   }
-  if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(*worker));
-  return Claimer{worker->status, traitsOf(*worker), worker->launch_verdict == "open"};
+  if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(id, worker->status));
+  return *std::move(worker);
 }
 
 Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, bool reap,

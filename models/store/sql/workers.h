@@ -79,7 +79,8 @@ class Workers {
   WorkerPage readPage(const WorkerFilter& filter, const std::string& cursor, int limit);
   void addHeldJob(Worker& worker);
   static Worker readRow(const SqlRows& row);
-  static Error gone(const Worker& worker);
+  static Error gone(const WorkerId& id, std::string_view status);
+  std::optional<Claimer> claimerRow(const WorkerId& id);
 
   Session& s_;
 };

@@ -34,6 +34,7 @@ std::string numbered(std::string_view sql) {
   return text;
 }
 
+constexpr Sql kHasTable{"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1"};
 constexpr Sql kBegin{"BEGIN IMMEDIATE"};
 constexpr Sql kCommit{"COMMIT"};
 
@@ -137,6 +138,8 @@ void SqliteConnection::script(const std::string& sql) {
   }
 }
 
+bool SqliteConnection::hasTable(const std::string& name) { return query(kHasTable, name).next(); }
+
 SqliteConnection::Statement& SqliteConnection::prepare(Sql sql) {
   auto& statement = statements_[sql.text];
   if (!statement) statement = std::make_unique<Statement>(*this, sql);
@@ -158,8 +161,8 @@ std::int64_t SqliteConnection::run(Sql sql, std::span<const SqlValue> values) {
   return sqlite3_changes64(db_);
 }
 
-std::int64_t SqliteConnection::runInsert(Sql sql, std::span<const SqlValue> values) {
-  run(sql, values);
+std::int64_t SqliteConnection::runInsert(Sql sql, std::span<SqlValue> values) {
+  run(sql, values);  // with NULL for its number a row gets the next
   return sqlite3_last_insert_rowid(db_);
 }
 

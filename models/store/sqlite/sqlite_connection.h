@@ -20,6 +20,8 @@ class SqliteConnection : public SqlConnection {
   ~SqliteConnection() override;
 
   void script(const std::string& sql) override;
+  bool hasTable(const std::string& name) override;
+  bool hasPeers() const override { return false; }
 
   // How many rows were changed so far.
   std::int64_t changes() const;
@@ -36,7 +38,8 @@ class SqliteConnection : public SqlConnection {
   class Statement;
   SqlRows& start(Sql sql, std::span<const SqlValue> values) override;
   std::int64_t run(Sql sql, std::span<const SqlValue> values) override;
-  std::int64_t runInsert(Sql sql, std::span<const SqlValue> values) override;
+  void runLater(Sql sql, std::span<const SqlValue> values) override { run(sql, values); }
+  std::int64_t runInsert(Sql sql, std::span<SqlValue> values) override;
   Statement& prepare(Sql sql);
   [[noreturn]] void raise(const std::string& doing) const;
 

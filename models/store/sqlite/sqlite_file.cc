@@ -29,6 +29,8 @@ std::string explain(const std::string& path, const StoreError& error) {
       return fmt::format("the disk of {} is full ({})", path, error.what());
     case StoreError::Kind::kBusy:
       return fmt::format("{} is locked by another program ({})", path, error.what());
+    case StoreError::Kind::kConflict:
+    case StoreError::Kind::kLost:
     case StoreError::Kind::kOther:
       break;
   }

@@ -13,51 +13,8 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxWaiting = 20'000;
 constexpr std::size_t kMaxBatch = 1'000;
 constexpr int kReaders = 2;
-
-Error asError(const StoreError& error) {
-  const bool busy = error.kind == StoreError::Kind::kBusy;
-  return {busy ? ErrorCode::kStoreBusy : ErrorCode::kStoreUnavailable,
-          error.what(),
-          {},
-          Seconds(busy ? 1 : 5)};
-}
-
-// Runs the work; what it throws becomes the answer.
-template <class Work>
-Status attempt(const Work& work) {
-  try {
-    work();
-    return {};
-  } catch (const StoreError& error) {
-    return tl::unexpected(asError(error));
-  } catch (const std::exception& bug) {
-    return fail(ErrorCode::kInternal, bug.what());
-  } catch (...) {
-    return fail(ErrorCode::kInternal, "an exception of an unknown kind");
-  }
-}
-
-// Hands the continuations over, those for one executor together.
-void postAll(std::vector<std::pair<Executor*, Executor::Task>> tasks) {
-  std::stable_sort(tasks.begin(), tasks.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto first = tasks.begin(); first != tasks.end();) {
-    auto last = first;
-    std::vector<Executor::Task> group;
-    for (; last != tasks.end() && last->first == first->first; ++last) {
-      group.push_back(std::move(last->second));
-    }
-    if (first->first != nullptr) {
-      first->first->post(std::move(group));
-    } else {
-      for (const auto& task : group) task();
-    }
-    first = last;
-  }
-}
 
 // A handle on the write-ahead log of the database, or -1 where no flush is wanted.
 int openLog(const std::string& path, Durability durability) {
@@ -71,24 +28,6 @@ int openLog(const std::string& path, Durability durability) {
 }
 
 }  // namespace
-
-template <class T>
-void SqliteStorage::Queue<T>::close() {
-  const std::lock_guard lock(mutex);
-  closed = true;
-  filled.notify_all();
-}
-
-template <class T>
-std::vector<T> SqliteStorage::Queue<T>::take(std::size_t most) {
-  std::unique_lock lock(mutex);
-  filled.wait(lock, [this] { return !items.empty() || closed; });
-  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), most));
-  std::vector<T> taken(std::move_iterator(items.begin()), std::move_iterator(end));
-  items.erase(items.begin(), end);
-  if (!items.empty()) filled.notify_one();
-  return taken;
-}
 
 SqliteStorage::SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> writer,
                              StorageOptions options, const Clock& clock)
@@ -109,32 +48,13 @@ SqliteStorage::~SqliteStorage() {
   if (wal_ >= 0) ::close(wal_);
 }
 
-void SqliteStorage::write(Unit unit, Done done, Executor* on) {
-  enqueue(writes_, {std::move(unit), std::move(done), on});
+void SqliteStorage::write(Unit unit, Done done, Executor* on, Isolation) {
+  enqueueUnit(writes_, {std::move(unit), std::move(done), on});
 }
 
 void SqliteStorage::read(Unit unit, Done done, Executor* on) {
   const bool in_memory = file_.path() == ":memory:";
-  enqueue(in_memory ? writes_ : reads_, {std::move(unit), std::move(done), on});
-}
-
-void SqliteStorage::enqueue(Queue<Item>& queue, Item item) {
-  {
-    const std::lock_guard lock(queue.mutex);
-    if (queue.closed) {
-      item.status = fail(ErrorCode::kDraining, "the service is stopping");
-    } else if (queue.items.size() >= kMaxWaiting) {
-      item.status = tl::unexpected(
-          Error{ErrorCode::kStoreBusy, "too many requests wait for the store", {}, Seconds(1)});
-    } else {
-      queue.items.push_back(std::move(item));
-      if (queue.items.size() == 1) queue.filled.notify_one();
-      return;
-    }
-  }
-  Finished refused;
-  refused.items.push_back(std::move(item));
-  deliver(std::move(refused));
+  enqueueUnit(in_memory ? writes_ : reads_, {std::move(unit), std::move(done), on});
 }
 
 void SqliteStorage::stop() {
@@ -184,7 +104,7 @@ bool SqliteStorage::needsSync(bool changed) {
 
 // While the disk is busy a commit would only wait behind it: what arrives meanwhile joins the
 // open transaction. False when it is time to commit.
-bool SqliteStorage::gatherMore(std::vector<Item>& batch) {
+bool SqliteStorage::gatherMore(std::vector<WaitingUnit>& batch) {
   std::unique_lock lock(writes_.mutex);
   writes_.filled.wait(lock, [this] { return !syncing_ || !writes_.items.empty(); });
   if (!syncing_ || batch.size() >= kMaxBatch) return false;
@@ -213,7 +133,7 @@ void SqliteStorage::syncLoop() {
       writes_.filled.notify_one();
     }
     for (Finished& batch : batches) {
-      for (Item& item : batch.items) {
+      for (WaitingUnit& item : batch.items) {
         if (durable || !item.status) continue;
         item.status = fail(ErrorCode::kStoreUnavailable, "the disk failed to keep the log: " + why);
       }
@@ -222,9 +142,9 @@ void SqliteStorage::syncLoop() {
   }
 }
 
-void SqliteStorage::runBatch(std::vector<Item>& batch) {
+void SqliteStorage::runBatch(std::vector<WaitingUnit>& batch) {
   if (broken_) {
-    for (Item& item : batch) {
+    for (WaitingUnit& item : batch) {
       item.status = fail(ErrorCode::kStoreUnavailable, "the disk failed; restart the service");
     }
     return;
@@ -240,7 +160,7 @@ void SqliteStorage::runBatch(std::vector<Item>& batch) {
   if (batch.size() == 1) {
     batch.front().status = all;
   } else if (!all) {
-    for (Item& item : batch) {
+    for (WaitingUnit& item : batch) {
       item.status = attempt([&] { runTransaction([&] { item.unit(store_); }); });
     }
   }
@@ -255,9 +175,9 @@ void SqliteStorage::runTransaction(const std::function<void()>& work) {
   try {
     connection_->begin();
     const std::int64_t changes = connection_->changes();
-    store_.session.now = clock_.now();
+    store_.session.begin(clock_.now(), std::nullopt);
     work();
-    store_.session.flushCounts();
+    store_.session.flush();
     if (connection_->changes() != changes) ++begun_;
     connection_->commit();
     auto events = store_.session.takeEvents();
@@ -271,13 +191,7 @@ void SqliteStorage::runTransaction(const std::function<void()>& work) {
 }
 
 void SqliteStorage::deliver(Finished finished) {
-  std::vector<std::pair<Executor*, Executor::Task>> tasks;
-  tasks.reserve(finished.items.size());
-  for (Item& item : finished.items) {
-    tasks.emplace_back(
-        item.on, [done = std::move(item.done), status = std::move(item.status)] { done(status); });
-  }
-  postAll(std::move(tasks));
+  answerUnits(std::move(finished.items));
   if (!finished.events.empty() && options_.on_commit) options_.on_commit(finished.events);
 }
 
@@ -289,10 +203,10 @@ void SqliteStorage::readLoop() {
     Finished finished;
     finished.items = reads_.take(1);
     if (finished.items.empty()) return;
-    Item& item = finished.items.front();
+    WaitingUnit& item = finished.items.front();
     item.status = attempt([&] {
       connection.script("BEGIN");
-      store.session.now = clock_.now();
+      store.session.begin(clock_.now(), std::nullopt);
       item.unit(store);
     });
     connection.rollback();

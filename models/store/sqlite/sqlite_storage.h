@@ -1,8 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "models/store/sqlite/sqlite_connection.h"
 #include "models/store/sqlite/sqlite_file.h"
 #include "models/store/storage.h"
+#include "models/store/units.h"
 
 namespace muster {
 
@@ -32,45 +31,25 @@ class SqliteStorage : public Storage {
                 const Clock& clock);
   ~SqliteStorage() override;
 
-  void write(Unit unit, Done done, Executor* on) override;
+  void write(Unit unit, Done done, Executor* on, Isolation isolation) override;
   void read(Unit unit, Done done, Executor* on) override;
   void stop() override;
   Commits commits() override;
 
  private:
-  struct Item {
-    Unit unit;
-    Done done;
-    Executor* on;
-    Status status = {};
-  };
   // A batch that is committed, with the events of its commits; or a read, which has no commit.
   struct Finished {
-    std::vector<Item> items;
+    std::vector<WaitingUnit> items;
     std::vector<Event> events;
     std::optional<std::int64_t> commit = {};
   };
-  // What waits for a kind of thread.
-  template <class T>
-  struct Queue {
-    std::mutex mutex;
-    std::condition_variable filled;
-    std::deque<T> items;  // guarded by mutex
-    bool closed = false;  // guarded by mutex
-
-    void close();
-    // Up to `most`, as soon as there are any; none when it is closed and empty.
-    std::vector<T> take(std::size_t most);
-  };
-
-  void enqueue(Queue<Item>& queue, Item item);
   void writeLoop();
   void syncLoop();
   void deliverFlushed(Finished finished);
   void readLoop();
-  void runBatch(std::vector<Item>& batch);
+  void runBatch(std::vector<WaitingUnit>& batch);
   bool needsSync(bool changed);
-  bool gatherMore(std::vector<Item>& batch);
+  bool gatherMore(std::vector<WaitingUnit>& batch);
   void runTransaction(const std::function<void()>& work);
   void deliver(Finished finished);
 
@@ -81,9 +60,9 @@ class SqliteStorage : public Storage {
   Store store_;                                   // the writer thread's
   std::vector<Event> committed_;                  // the writer thread's: not told to anybody yet
 
-  Queue<Item> writes_;
-  Queue<Item> reads_;
-  Queue<Finished> unsynced_;
+  WorkQueue<WaitingUnit> writes_;
+  WorkQueue<WaitingUnit> reads_;
+  WorkQueue<Finished> unsynced_;
   const int wal_ = -1;                     // the log to flush; -1: commits need no flush
   bool syncing_ = false;                   // guarded by writes_.mutex
   std::atomic<std::int64_t> begun_ = 0;    // commits that readers may see
