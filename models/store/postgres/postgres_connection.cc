@@ -80,18 +80,6 @@ bool isStorable(std::string_view text) {
   return true;
 }
 
-std::string storable(std::string_view text) {
-  std::string valid;
-  for (const char c : validUtf8(text)) {
-    if (c == '\0') {
-      valid += "\xEF\xBF\xBD";
-    } else {
-      valid += c;
-    }
-  }
-  return valid;
-}
-
 // Parameters as libpq takes them: texts that end with NUL.
 class Parameters {
  public:
@@ -102,7 +90,7 @@ class Parameters {
       if (const auto* number = std::get_if<std::int64_t>(&value)) {
         text = fmt::to_string(*number);
       } else if (const auto* given = std::get_if<std::string_view>(&value)) {
-        text = isStorable(*given) ? std::string(*given) : storable(*given);
+        text = isStorable(*given) ? std::string(*given) : storableText(*given);
       } else if (const auto* real = std::get_if<double>(&value)) {
         text = fmt::format("{}", *real);
       } else {
