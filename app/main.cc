@@ -1,25 +1,21 @@
-#include <exception>
-#include <iostream>
-#include <string>
-#include <string_view>
-#include <vector>
+// The program people and the launcher call. It is small, so that a worker starts in a millisecond
+// or two: server and store are in a program of their own beside it.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ostream>
 
 #include "app/cli/run_command.h"
-
-extern char** environ;
+#include "app/launch/program_beside.h"
 
 int main(int argc, char** argv) {
-  muster::Environment env;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    env.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  try {
-    return muster::runMuster({argv + (argc > 0 ? 1 : 0), argv + argc}, env);
-  } catch (const std::exception& error) {
-    std::cerr << "muster: " << error.what() << "\n";
+  const auto hand_over = [argv](const auto&, const auto&, muster::Terminal& terminal) {
+    const std::string program = muster::programBeside("muster-service");
+    ::execv(program.c_str(), argv);
+    terminal.err << "muster: cannot start " << program << ": " << std::strerror(errno)
+                 << "\n  install it in the folder that muster itself is in\n";
     return muster::kExitFailed;
-  }
+  };
+  return muster::runMuster(argc, argv, hand_over);
 }

@@ -22,9 +22,9 @@ using namespace muster::bench;
 
 constexpr const char* kUsage =
     "usage: muster_bench --muster PROGRAM --echo PROGRAM --one-request PROGRAM [--folder FOLDER] "
-    "[--quick] [ROW…]\n"
-    "rows: push claim batch bulk depth behind memory start latency launch; all when none is "
-    "named\n";
+    "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
+    "rows: push claim batch bulk depth behind memory start latency launch postgres; all when none "
+    "is named\n";
 
 struct Arguments {
   Options options;
@@ -32,8 +32,8 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{"push",   "claim",  "batch", "bulk",    "depth",
-                                    "behind", "memory", "start", "latency", "launch"};
+  const std::set<std::string> known{"push",   "claim", "batch",   "bulk",   "depth",   "behind",
+                                    "memory", "start", "latency", "launch", "postgres"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -49,6 +49,10 @@ Arguments readArguments(int argc, char** argv) {
       arguments.options.one_request = std::filesystem::absolute(argv[++i]);
     } else if (word == "--folder" && has_value) {
       arguments.options.folder = std::filesystem::absolute(argv[++i]);
+    } else if (word == "--postgres" && has_value) {
+      arguments.options.postgres = std::filesystem::absolute(argv[++i]);
+    } else if (word == "--peers" && has_value) {
+      arguments.options.peers = std::filesystem::absolute(argv[++i]);
     } else if (known.contains(word)) {
       arguments.rows.insert(word);
     } else {
@@ -60,6 +64,9 @@ Arguments readArguments(int argc, char** argv) {
     throw std::invalid_argument(kUsage);
   }
   if (arguments.rows.empty()) arguments.rows = known;
+  if (arguments.rows.contains("postgres") && arguments.options.postgres.empty()) {
+    throw std::invalid_argument(kUsage);
+  }
   return arguments;
 }
 
@@ -131,6 +138,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("behind")) measureBehind(shop, report);
   if (rows.contains("latency")) measureLatency(shop, report);
   if (rows.contains("launch")) measureLaunching(shop, report);
+  if (rows.contains("postgres")) measurePostgres(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};
   if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);

@@ -68,9 +68,12 @@ std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
 std::unique_ptr<ServerProcess> Workshop::configured(const std::string& name,
                                                     const std::string& settings) const {
   const std::string file = path(name + ".yml");
-  std::ofstream(file) << "listen: 127.0.0.1:0\nlog_level: error\nstore: sqlite:" << path(name)
-                      << "/muster.db\n"
-                      << settings;
+  std::ofstream out(file);
+  out << "listen: 127.0.0.1:0\nlog_level: error\n" << settings;
+  if (settings.find("store:") == std::string::npos) {
+    out << "store: sqlite:" << path(name) << "/muster.db\n";
+  }
+  out.close();
   return std::make_unique<ServerProcess>(
       std::vector<std::string>{options_.muster, "serve", "--config", file}, options_.folder);
 }

@@ -14,7 +14,9 @@ struct Options {
   std::string muster;  // the programs
   std::string echo_server;
   std::string one_request;
-  std::string folder;  // for databases; on a disk, or `full` durability costs nothing
+  std::string folder;    // for databases; on a disk, or `full` durability costs nothing
+  std::string postgres;  // the socket's folder of a running server
+  std::string peers;     // bench/peers, installed
   bool quick = false;
 };
 

@@ -161,16 +161,17 @@ Status Gateway::admit(Exchange& exchange) {
                 fmt::format("{} allows {}", request.path, fmt::join(exchange.allowed, ", ")));
   }
   if (!exchange.route->scope) return {};
-  if (draining_) {
+  const Scope scope = *exchange.route->scope;
+  if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
   if (auto ok = parts_.limits.admitRequest(); !ok) return ok;
   auto principal = parts_.access.identify(request.header("authorization"));
   if (!principal) return tl::unexpected(std::move(principal).error());
   request.principal = *std::move(principal);
-  if (!request.principal.may(*exchange.route->scope)) {
+  if (!request.principal.may(scope)) {
     return fail(ErrorCode::kForbidden,
-                fmt::format("the token lacks the scope '{}'", scopeName(*exchange.route->scope)));
+                fmt::format("the token lacks the scope '{}'", scopeName(scope)));
   }
   return {};
 }

@@ -45,12 +45,17 @@ class Gateway {
              Isolation isolation = Isolation::kAlone);
   void read(const RequestPtr& request, Work work, Respond respond);
 
-  // From now on new work is refused with `draining`.
-  void drain() { draining_ = true; }
-  bool draining() const { return draining_; }
+  // From now on only workers and readers are answered, and others refused with `draining`.
+  void admitWorkersOnly() { admits_ = Admits::kWorkers; }
+  // From now on everybody is refused.
+  void drain() { admits_ = Admits::kNobody; }
+  // Whether the service is about to stop, and whether nobody is to be kept waiting any more.
+  bool stopping() const { return admits_ != Admits::kAll; }
+  bool draining() const { return admits_ == Admits::kNobody; }
   std::int64_t inFlight() const { return in_flight_; }
 
  private:
+  enum class Admits { kAll, kWorkers, kNobody };
   struct Exchange;
   using ExchangePtr = std::shared_ptr<Exchange>;
   Status admit(Exchange& exchange);
@@ -65,7 +70,7 @@ class Gateway {
   const std::string id_prefix_;
   std::atomic<std::uint64_t> last_id_ = 0;
   std::atomic<std::int64_t> in_flight_ = 0;
-  std::atomic<bool> draining_ = false;
+  std::atomic<Admits> admits_ = Admits::kAll;
 };
 
 }  // namespace muster

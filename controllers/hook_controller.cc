@@ -96,7 +96,7 @@ void HookController::noteRejected(const std::string& name, const std::string& wh
 }
 
 void HookController::receive(const RequestPtr& request, Respond respond) {
-  if (parts_.gateway.draining()) {
+  if (parts_.gateway.stopping()) {
     return respond(
         tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)}));
   }

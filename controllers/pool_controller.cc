@@ -110,10 +110,19 @@ Result<Work> PoolController::patch(const Request& request) {
   if (!id) return tl::unexpected(std::move(id).error());
   auto settings = readSettings(request);
   if (!settings) return tl::unexpected(std::move(settings).error());
+  QueryReader query(request);
+  const std::vector<std::string> unset = query.texts("unset");
+  for (const std::string& name : unset) {
+    if (PoolSettings any; !unsetField(any, name)) {
+      query.fault("unset", "names no setting of a pool: '" + name + "'");
+    }
+  }
+  if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
   auto version = request.ifMatch();
   if (!version) return tl::unexpected(std::move(version).error());
-  return [id = *std::move(id), settings = *std::move(settings), version = *version](Store& store) {
-    return poolReply(store, store.pools().patch(id, settings, version));
+  return [id = *std::move(id), settings = *std::move(settings), version = *version,
+          unset](Store& store) {
+    return poolReply(store, store.pools().patch(id, settings, version, unset));
   };
 }
 

@@ -38,7 +38,7 @@ void ServiceController::addRoutes(Router& router) {
 
 // Ready means a transaction can begin and end now.
 void ServiceController::ready(const RequestPtr& request, Respond respond) {
-  if (gateway_.draining()) {
+  if (gateway_.stopping()) {
     respond(tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)}));
     return;
   }

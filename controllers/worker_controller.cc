@@ -113,7 +113,7 @@ Result<Work> WorkerController::get(const Request& request) {
   auto id = request.pathId<WorkerId>("worker_id");
   if (!id) return tl::unexpected(std::move(id).error());
   return [id = *std::move(id)](Store& store) -> Outcome {
-    auto worker = store.workers().find(id);
+    auto worker = store.workers().show(id);
     if (!worker) return tl::unexpected(noWorker(id));
     return workerReply(*std::move(worker));
   };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/launch/launcher.h"
+#include "app/launch/process_launcher.h"
 #include "controllers/access.h"
 #include "controllers/router.h"
 
@@ -8,7 +8,7 @@ namespace muster {
 
 class WorkerController {
  public:
-  WorkerController(const Access& access, Launcher& launcher, std::string host)
+  WorkerController(const Access& access, ProcessLauncher& launcher, std::string host)
       : access_(access), launcher_(launcher), host_(std::move(host)) {}
   void addRoutes(Router& router);
 
@@ -24,7 +24,7 @@ class WorkerController {
   Result<Work> output(const Request& request);
 
   const Access& access_;
-  Launcher& launcher_;
+  ProcessLauncher& launcher_;
   const std::string host_;
 };
 

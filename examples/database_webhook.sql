@@ -1,19 +1,30 @@
--- A row that is inserted tells Muster that there is work. For PostgreSQL with the extension pg_net
--- (Supabase has it): the call is made after the commit and holds nobody up.
+-- Every row that is inserted becomes a job. For PostgreSQL with the extension pg_net (Supabase has it):
+-- the call is made after the commit and holds nobody up.
 --
--- A trigger is a hint. One that gets lost loses no work, and a hundred cause one or two checks.
+-- The hook it calls is made once, with a token of scope admin where tokens are configured:
+--
+--   curl --fail -X PUT "$MUSTER_URL/v1/triggers/orders" -d '{
+--     "type": "webhook", "machine": "parallelization_checker",
+--     "input": {"pool_id": "orders", "job_from": "/record", "events": ["INSERT"]},
+--     "auth": {"type": "token", "secrets": ["a-long-random-secret"]}}'
+--
+-- The database has the same secret:
+--
+--   alter database app set app.muster_webhook_token = 'a-long-random-secret';
+--
+-- pg_net does not try again. Where no row may be missed, push the job yourself and with an
+-- Idempotency-Key; where rows are only a sign that there is work, leave out "job_from".
 
 create extension if not exists pg_net;
 
-create or replace function muster_work_added() returns trigger
+create or replace function muster_hook() returns trigger
 language plpgsql security definer as $$
 begin
   perform net.http_post(
-    url := 'https://jobs.example.org/v1/hooks/work_added?pool_id=' || tg_argv[0],
+    url := 'https://jobs.example.org/v1/hooks/' || tg_argv[0],
     headers := jsonb_build_object(
       'Content-Type', 'application/json',
-      -- The secret of the trigger `work_added`, of its auth type `token`.
-      'X-Webhook-Token', current_setting('app.muster_webhook_token', true)),
+      'Authorization', 'Bearer ' || current_setting('app.muster_webhook_token')),
     body := jsonb_build_object(
       'type', tg_op,
       'table', tg_table_name,
@@ -23,7 +34,7 @@ begin
 end;
 $$;
 
--- One of these for every table whose rows are work; the pool is the argument.
-create or replace trigger orders_work_added
+-- One of these for every table whose rows are work; the argument is the name of the hook.
+create or replace trigger orders_muster
   after insert on orders
-  for each row execute function muster_work_added('orders');
+  for each row execute function muster_hook('orders');

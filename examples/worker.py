@@ -3,11 +3,12 @@
 
     MUSTER_URL=http://127.0.0.1:8080 python3 examples/worker.py POOL
 
-It takes jobs until there has been none for 30 seconds (MUSTER_IDLE_SECONDS). The service starts it
-the same way, with the pool and a token in its environment.
+It takes jobs until there has been none for 30 seconds (MUSTER_IDLE_SECONDS). SIGTERM stops the job in
+hand and gives it back. The service starts it the same way, with the pool and a token in its environment.
 """
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -62,38 +63,46 @@ class Service:
 
 
 class Heartbeat(threading.Thread):
-    """Renews the lease of the job in hand, and sets its `stop` when it is lost or cancelled."""
+    """Renews the lease of the job in hand, and stops it when it is lost or cancelled."""
 
     def __init__(self, service, worker_id, interval):
         super().__init__(daemon=True)
         self.service, self.worker_id, self.interval = service, worker_id, interval
-        self.job, self.stop, self.cancelled, self.ended = None, threading.Event(), False, False
+        self.job, self.stop, self.why, self.leaving = None, threading.Event(), None, False
 
     def begin(self, job_id):
-        self.stop, self.cancelled = threading.Event(), False
-        self.job = job_id
+        self.stop, self.why, self.job = threading.Event(), None, job_id
+        if self.leaving:
+            self.end_job("shutdown", self.stop)
+
+    def end_job(self, why, stop):
+        self.why = self.why or why
+        stop.set()
+
+    def on_sigterm(self, *_):
+        self.leaving = True
+        self.end_job("shutdown", self.stop)
 
     def run(self):
-        while not self.ended:
+        while True:
             time.sleep(self.interval)
             job, stop = self.job, self.stop
             try:
                 beat = self.service.call("POST", f"/v1/workers/{self.worker_id}/heartbeat", {}, self.interval)
             except urllib.error.HTTPError as error:
                 if error.code in (404, 410):
-                    self.ended = True
-                    stop.set()
+                    self.leaving = True
+                    self.end_job("lost", stop)
                 continue
             except OSError:
                 continue
-            self.ended = self.ended or beat["status"] == "terminating"
+            self.leaving = self.leaving or beat["status"] == "terminating"
             if job is None or job != self.job:
                 continue
             if any(c["type"] == "cancel" and c.get("job_id") == job for c in beat["commands"]):
-                self.cancelled = True
-                stop.set()
+                self.end_job("cancelled", stop)
             elif all(lease["job_id"] != job for lease in beat["leases"]):
-                stop.set()
+                self.end_job("lost", stop)
 
 
 def work_on(service, job, heartbeat):
@@ -109,10 +118,12 @@ def work_on(service, job, heartbeat):
     except Exception as error:  # whatever it was, the try has failed
         report["error"] = f"{type(error).__name__}: {error}"
     heartbeat.job = None
-    if heartbeat.stop.is_set():
-        if not heartbeat.cancelled:
-            return  # the job is not ours any more
+    if heartbeat.why == "lost":
+        return  # the job is not ours any more
+    if heartbeat.why == "cancelled":
         verb, report = "fail", {"lease_token": job["lease_token"], "cancelled": True}
+    elif heartbeat.why == "shutdown":
+        verb, report = "release", {"lease_token": job["lease_token"]}
     try:
         service.call("POST", f"/v1/jobs/{job['id']}/{verb}", report, give_up_after=60)
     except urllib.error.HTTPError as error:
@@ -131,16 +142,17 @@ def main():
     interval = min(registered["heartbeat_interval_seconds"], registered["lease_seconds"] / 3)
     heartbeat = Heartbeat(service, worker_id, interval)
     heartbeat.start()
+    signal.signal(signal.SIGTERM, heartbeat.on_sigterm)
     jobs, idle_since = 0, time.monotonic()
-    while not heartbeat.ended and (left := idle_since + IDLE_SECONDS - time.monotonic()) > 0:
-        claim = {"worker_id": worker_id, "wait_seconds": min(left, 20)}
+    while not heartbeat.leaving and (left := idle_since + IDLE_SECONDS - time.monotonic()) > 0:
+        # A short wait: SIGTERM is heard when the claim is answered.
+        claim = {"worker_id": worker_id, "wait_seconds": min(left, 3)}
         answer = service.call("POST", f"/v1/pools/{POOL}/claim", claim)
         if answer["worker_status"] == "terminating":
             break
         for job in answer["items"]:
             work_on(service, job, heartbeat)
             jobs, idle_since = jobs + 1, time.monotonic()
-    heartbeat.ended = True
     if jobs == 0:
         print("no_work_available")
     service.call("PATCH", f"/v1/workers/{worker_id}", {"status": "terminated"}, give_up_after=3)

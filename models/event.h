@@ -65,7 +65,8 @@ struct Event {
   std::optional<int> attempt;
   std::string details;       // JSON object, empty: none
   std::int64_t job_seq = 0;  // the job's number in the store, 0: none; not shown
-  // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run.
+  // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run, a
+  // launched worker took to register.
   Millis took{0};
 };
 

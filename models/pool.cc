@@ -48,6 +48,17 @@ PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given) {
   return settings;
 }
 
+bool unsetField(PoolSettings& settings, std::string_view name) {
+  bool found = false;
+  eachPoolField([&](std::string_view group, std::string_view field, auto member, const FieldRule&) {
+    const std::string full = (group.empty() ? "" : std::string(group) + ".") + std::string(field);
+    if (full != name) return;
+    (settings.*member).reset();
+    found = true;
+  });
+  return found;
+}
+
 std::optional<std::pair<std::string, std::string>> contradiction(const PoolSettings& settings) {
   if (*settings.min_workers > *settings.max_workers) {
     return {{"/scaling/min_workers", "must not be above max_workers"}};

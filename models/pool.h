@@ -118,6 +118,10 @@ PoolSettings overlay(const PoolSettings& base, const PoolSettings& top);
 // The settings of a pool that sets `given`, in a service with these defaults.
 PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given);
 
+// Takes back a setting by its name, like "template" or "scaling.max_workers", so that the default
+// holds again; false when there is none of that name.
+bool unsetField(PoolSettings& settings, std::string_view name);
+
 // A rule that only two fields together can break, as (pointer, what is wrong); checked on the
 // settings in force.
 std::optional<std::pair<std::string, std::string>> contradiction(const PoolSettings& settings);

@@ -8,4 +8,12 @@ std::string ProcessEnd::text() const {
   return "gone";
 }
 
+std::string_view exitReason(std::string_view status, const ProcessEnd& end) {
+  if (status == worker_status::kStarting) return "not_registered";
+  if (status == worker_status::kLost) return "lost";
+  if (end.exit_signal) return "signal";
+  if (!end.exit_code) return "unknown";
+  return end.clean() ? "ok" : "error";
+}
+
 }  // namespace muster

@@ -85,6 +85,10 @@ struct ProcessEnd {
   bool clean() const { return exit_code == 0; }
 };
 
+// Why a launched worker has ended, in a word: not_registered, lost (it was given up before), ok,
+// error (another exit code), signal, unknown. `status` is the worker's before.
+std::string_view exitReason(std::string_view status, const ProcessEnd& end);
+
 struct WorkerFilter {
   std::vector<std::string> statuses;  // empty: any
   std::string pool;

@@ -11,16 +11,18 @@ RANKS = [
     ("models/", ("models/",), ("fmt/", "tl/")),
     ("triggers/", ("triggers/", "models/"), ("fmt/", "tl/", "yaml-cpp/")),
     ("app/server/", ("app/", "controllers/", "models/", "triggers/"), ("fmt/", "tl/", "yaml-cpp/", "drogon/", "trantor/")),
-    ("app/client/", ("app/client/", "app/config/", "models/"), ("fmt/", "tl/", "curl/")),
+    ("app/client/", ("app/client/", "app/http/", "models/"), ("fmt/", "tl/")),
     ("app/worker/", ("app/worker/", "app/client/", "app/config/", "app/log/", "models/"), ("fmt/", "tl/")),
     ("app/cli/", ("app/", "models/"), ("fmt/", "tl/", "json/", "CLI/")),
     ("app/main.cc", ("app/",), ()),
-    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/", "curl/")),
+    ("app/service_main.cc", ("app/",), ()),
+    ("app/http/", ("app/http/", "models/"), ("fmt/", "tl/", "boost/", "openssl/")),
+    ("app/launch/", ("app/", "models/"), ("fmt/", "tl/", "boost/")),
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
     ("controllers/", ("controllers/", "app/", "models/", "triggers/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]
 UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/client/": ("models/store/",), "app/worker/": ("models/store/",), "app/": ("app/server/", "app/cli/", "app/client/", "app/worker/"), "controllers/": ("app/server/", "app/cli/", "app/client/", "app/worker/")}
-THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|curl|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")
+THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")
 
 faults = 0
 for path in sys.argv[1:]:

@@ -67,12 +67,12 @@ std::string Dispatch::newRun() {
 
 bool Dispatch::start(const TriggerSpec& spec, const PoolId& pool, const std::string& run_id) {
   const Machines::Run run{spec.name, spec.input.pool.empty() ? pool : spec.input.pool,
-                          spec.input.max_workers};
+                          spec.input.max_workers, spec.input.stale_threshold};
   parts_.started(spec.name);
   if (spec.type == TriggerType::kSubprocess) return parts_.processes.start(spec, run);
   if (spec.type == TriggerType::kLambda) return parts_.functions.start(spec, run.pool, run_id);
   if (spec.machine == machine::kReaper) {
-    parts_.machines.reap(run, spec.input.stale_threshold);
+    parts_.machines.reap(run);
   } else {
     parts_.machines.check(run);
   }

@@ -17,12 +17,13 @@ class Machines {
   struct Run {
     std::string trigger;
     PoolId pool;  // empty: every pool with a template
-    std::optional<std::int64_t> max_workers;
+    std::optional<std::int64_t> max_workers = {};
+    std::optional<Millis> stale_threshold = {};  // of the reaper
   };
   // parallelization_checker: a hint, coalesced.
   virtual void check(const Run& run) = 0;
   // stale_worker_reaper.
-  virtual void reap(const Run& run, std::optional<Millis> stale_threshold) = 0;
+  virtual void reap(const Run& run) = 0;
 };
 
 // Runs a machine in a process of its own (`muster check`, `muster reap`).

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostPools = 1'000'000;
 
-ApiRequest checkOf(const CheckCommand& command, const std::string& pool) {
+HttpRequest checkOf(const CheckCommand& command, const std::string& pool) {
   const std::string path = apiPath({"v1", "pools", pool, "check"});
   if (command.explain) {
     const std::string max = command.max_workers ? std::to_string(*command.max_workers) : "";

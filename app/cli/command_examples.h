@@ -40,6 +40,7 @@ constexpr const char* kJobsFooter = R"(Examples:
 
 constexpr const char* kPoolsFooter = R"(Examples:
   muster pools set emails max_workers=4 retry.max_retries=5 worker_mode=loop
+  muster pools set emails max_workers= template=         the defaults again
   muster pools stats emails -o json)";
 
 constexpr const char* kWorkersFooter = R"(Examples:

@@ -38,7 +38,9 @@ class ShortFormatter : public CLI::Formatter {
 // object that its callbacks share.
 class Grammar {
  public:
-  explicit Grammar(CommandLine& line)
+  // Knows all commands, or those in one group with `first` if that is a command's name: the start
+  // of a worker should not pay for the options of all the others.
+  Grammar(CommandLine& line, const std::string& first)
       : line_(line), root_("Pools of work and their workers.", "muster") {
     root_.formatter(std::make_shared<ShortFormatter>());
     root_.set_help_flag("-h,--help", "show this help");
@@ -53,24 +55,25 @@ class Grammar {
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"table", "json"}));
     root_.add_flag("--no-color", line_.no_color, "no colours; also NO_COLOR");
-    addServe();
-    addMigrate();
-    addPush();
-    addJobs();
-    addPools();
-    addWorkers();
-    addWorker();
-    addTriggers();
-    addScaling();
-    addEvents();
-    addDemo();
-    addSmallOnes();
+    const auto named = std::find_if(kGroups.begin(), kGroups.end(), [&first](const Group& group) {
+      return std::find(group.names.begin(), group.names.end(), first) != group.names.end();
+    });
+    const bool all = named == kGroups.end();
+    for (const Group& group : kGroups) {
+      if (all || &group == &*named) (this->*group.add)();
+    }
   }
 
   CLI::App& root() { return root_; }
   bool wantsJson() const { return output_ == "json"; }
 
  private:
+  struct Group {
+    std::vector<std::string_view> names;
+    void (Grammar::*add)();
+  };
+  static const std::vector<Group> kGroups;
+
   CLI::App* add(CLI::App& parent, const char* name, const char* help,
                 const char* footer = nullptr) {
     CLI::App* app = parent.add_subcommand(name, help);
@@ -225,7 +228,8 @@ class Grammar {
     auto set =
         addPoolCommand<PoolSetCommand>(*pools, "set", "change settings of a pool, or create it");
     pools->get_subcommand("set")
-        ->add_option("SETTING", set->assignments, "settings to change, like max_workers=4")
+        ->add_option("SETTING", set->assignments,
+                     "settings to change, like max_workers=4; max_workers= unsets it")
         ->required();
     using Change = PoolChangeCommand::Change;
     addPoolCommand<PoolChangeCommand>(*pools, "pause", "give out no jobs of a pool")->change =
@@ -328,6 +332,21 @@ class Grammar {
   std::string output_ = "table";
 };
 
+const std::vector<Grammar::Group> Grammar::kGroups = {
+    {{"serve"}, &Grammar::addServe},
+    {{"migrate"}, &Grammar::addMigrate},
+    {{"push"}, &Grammar::addPush},
+    {{"jobs"}, &Grammar::addJobs},
+    {{"pools"}, &Grammar::addPools},
+    {{"workers"}, &Grammar::addWorkers},
+    {{"worker"}, &Grammar::addWorker},
+    {{"triggers"}, &Grammar::addTriggers},
+    {{"check", "reap", "scale", "decisions", "top"}, &Grammar::addScaling},
+    {{"events"}, &Grammar::addEvents},
+    {{"demo"}, &Grammar::addDemo},
+    {{"health", "version", "token"}, &Grammar::addSmallOnes},
+};
+
 // The innermost command that was named.
 const CLI::App* namedCommand(const CLI::App& root) {
   const CLI::App* app = &root;
@@ -411,7 +430,7 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
   line.service.url = environmentOr(env, "MUSTER_URL", kDefaultUrl);
   line.service.token = environmentOr(env, "MUSTER_TOKEN", "");
   line.no_color = !environmentOr(env, "NO_COLOR", "").empty();
-  Grammar grammar(line);
+  Grammar grammar(line, args.empty() ? "" : args.front());
   CLI::App& root = grammar.root();
   if (args.empty()) return tl::unexpected(NothingToRun{kExitUsage, root.help()});
   if (args.front() == "help") {

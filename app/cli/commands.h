@@ -203,7 +203,7 @@ int run(const MigrateCommand& command, const Environment& env, Terminal& termina
 int run(const WorkerCommand& command, const ServiceAccess& service, const Environment& env,
         Terminal& terminal);
 int run(const VersionCommand& command, Terminal& terminal);
-int run(const TokenCommand& command, Terminal& terminal);
+int run(const TokenCommand& command, const Environment& env, Terminal& terminal);
 
 int run(const PushCommand& command, ApiClient& api, Terminal& terminal);
 int run(const JobListCommand& command, ApiClient& api, Terminal& terminal);

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <ostream>
+#include <random>
 
 #include "app/cli/demo_steps.h"
-#include "models/store/random.h"
 
 namespace muster {
 namespace {
@@ -16,11 +15,7 @@ constexpr const char* kPoolSettings =
     R"("lease_seconds":5,"heartbeat_interval_seconds":1,"stale_threshold_seconds":3,)"
     R"("retry":{"base_ms":100,"max_retries":3}})";
 
-std::string newPoolName() {
-  std::array<std::uint8_t, 4> bytes{};
-  Random().bytes(bytes.data(), bytes.size());
-  return "demo-" + toHex(bytes.data(), bytes.size());
-}
+std::string newPoolName() { return fmt::format("demo-{:08x}", std::random_device()()); }
 
 }  // namespace
 

@@ -38,7 +38,7 @@ std::string DemoStage::poolPath(const std::string& tail) const {
   return apiPath({"v1", "pools", pool_}) + tail;
 }
 
-std::optional<Reply> DemoStage::ask(const ApiRequest& request) {
+std::optional<Reply> DemoStage::ask(const HttpRequest& request) {
   if (exit_code_ != kExitOk) return std::nullopt;  // it was told already
   auto reply = call(api_, terminal_, request);
   if (reply) return *std::move(reply);

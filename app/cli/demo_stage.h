@@ -24,7 +24,7 @@ class DemoStage {
   std::string poolPath(const std::string& tail = "") const;
 
   // Nothing when the service refused or is gone; then the demo is over.
-  std::optional<Reply> ask(const ApiRequest& request);
+  std::optional<Reply> ask(const HttpRequest& request);
   std::optional<Reply> get(const std::string& path) { return ask({.path = path}); }
   std::optional<Reply> post(const std::string& path, const std::string& body = "{}");
   // The status of the answer, whatever it is; 0 when there was none.

@@ -90,14 +90,14 @@ class Follower {
   }
 
  private:
-  static bool isTemporary(const ApiAnswer& answer) {
+  static bool isTemporary(const HttpAnswer& answer) {
     return answer.status == 503 || answer.status == 429;
   }
 
-  tl::expected<ApiAnswer, Unreachable> connect() {
+  tl::expected<HttpAnswer, Unreachable> connect() {
     EventsCommand from_here = command_;
     if (!last_id_.empty()) from_here.after = std::nullopt;
-    ApiRequest request{.path = "/v1/events/stream" + apiQuery(filterOf(from_here)),
+    HttpRequest request{.path = "/v1/events/stream" + apiQuery(filterOf(from_here)),
                        .headers = {{"Accept", "text/event-stream"}}};
     if (!last_id_.empty()) request.headers.emplace_back("Last-Event-ID", last_id_);
     EventStreamParser parser;

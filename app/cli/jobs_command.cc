@@ -58,7 +58,7 @@ void printJob(Terminal& terminal, JsonValue job, const std::optional<Time>& now)
   }
 }
 
-ApiRequest requestFor(JobChangeCommand::Change change, const std::string& id) {
+HttpRequest requestFor(JobChangeCommand::Change change, const std::string& id) {
   switch (change) {
     case JobChangeCommand::Change::kCancel:
       return {.method = "POST", .path = apiPath({"v1", "jobs", id, "cancel"})};

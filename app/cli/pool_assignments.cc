@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <type_traits>
 
@@ -60,24 +61,28 @@ std::string objectJson(const std::map<std::string, std::string>& members) {
 
 }  // namespace
 
-Result<std::string> poolSettingsJson(const std::vector<std::string>& assignments) {
+Result<PoolAssignments> readPoolAssignments(const std::vector<std::string>& assignments) {
   const auto fields = poolFields();
   std::vector<std::string> known;
   for (const auto& field : fields) known.insert(known.end(), {field.name, field.key()});
   std::vector<FieldError> faults;
   std::map<std::string, std::map<std::string, std::string>> groups;
+  std::set<std::string> named;
+  PoolAssignments made;
   for (const auto& assignment : assignments) {
     const auto equals = assignment.find('=');
     const std::string key = assignment.substr(0, equals);
     const Field* field = findField(fields, key);
-    if (equals == std::string::npos || equals + 1 == assignment.size()) {
+    if (equals == std::string::npos) {
       faults.push_back({assignment, "invalid", "expected key=value"});
     } else if (field == nullptr) {
       faults.push_back({key, "unknown", "unknown setting of a pool" + suggestion(key, known)});
-    } else if (!groups[field->group]
-                    .emplace(field->name, valueJson(*field, assignment.substr(equals + 1)))
-                    .second) {
+    } else if (!named.insert(field->key()).second) {
       faults.push_back({key, "duplicate", "is given twice"});
+    } else if (equals + 1 == assignment.size()) {
+      made.unset.push_back(field->key());
+    } else {
+      groups[field->group][field->name] = valueJson(*field, assignment.substr(equals + 1));
     }
   }
   if (!faults.empty()) {
@@ -87,7 +92,8 @@ Result<std::string> poolSettingsJson(const std::vector<std::string>& assignments
   for (const auto& [group, values] : groups) {
     if (!group.empty()) members[group] = objectJson(values);
   }
-  return objectJson(members);
+  made.json = objectJson(members);
+  return made;
 }
 
 }  // namespace muster

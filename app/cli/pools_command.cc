@@ -100,9 +100,9 @@ int run(const PoolStatsCommand& command, ApiClient& api, Terminal& terminal) {
 }
 
 int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal) {
-  const auto body = poolSettingsJson(command.assignments);
-  if (!body) {
-    for (const auto& fault : body.error().fields) {
+  const auto made = readPoolAssignments(command.assignments);
+  if (!made) {
+    for (const auto& fault : made.error().fields) {
       terminal.err << fmt::format("{}: {}\n", printable(fault.pointer), fault.detail);
     }
     return kExitUsage;
@@ -110,15 +110,21 @@ int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal) {
   // A pool that is not there yet is made with these settings.
   const std::string path = poolPath(command.pool);
   const auto found = api.send({.path = path});
-  const bool is_new = found && found->status == 404;
+  if (found && found->status == 404) {
+    return printObject(terminal,
+                       call(api, terminal, {.method = "PUT", .path = path, .body = made->json}));
+  }
+  std::string unset;
+  for (const std::string& name : made->unset) unset += (unset.empty() ? "" : ",") + name;
   return printObject(
       terminal,
-      call(api, terminal, {.method = is_new ? "PUT" : "PATCH", .path = path, .body = *body}));
+      call(api, terminal,
+           {.method = "PATCH", .path = path + apiQuery({{"unset", unset}}), .body = made->json}));
 }
 
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal) {
   using Change = PoolChangeCommand::Change;
-  ApiRequest request{.method = "POST", .path = poolPath(command.pool)};
+  HttpRequest request{.method = "POST", .path = poolPath(command.pool)};
   std::string done = "removed";
   if (command.change == Change::kRemove) {
     request.method = "DELETE";

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-std::string hintFor(const ApiAnswer& answer) {
+std::string hintFor(const HttpAnswer& answer) {
   if (answer.status == 401) return "  give a token with --token or MUSTER_TOKEN\n";
   const auto wait = answer.headers.find("retry-after");
   if (wait == answer.headers.end()) return "";
@@ -17,7 +17,7 @@ std::string hintFor(const ApiAnswer& answer) {
 
 }  // namespace
 
-std::string problemText(const ApiAnswer& answer) {
+std::string problemText(const HttpAnswer& answer) {
   const auto problem = JsonAnswer::parse(answer.body);
   const std::string title = problem ? printable(textOf(problem->root(), "title")) : "";
   if (title.empty()) {

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-ApiRequest reapOf(const ReapCommand& command) {
+HttpRequest reapOf(const ReapCommand& command) {
   const std::string path =
       command.pool.empty() ? "/v1/reap" : apiPath({"v1", "pools", command.pool, "reap"});
   const auto& threshold = command.stale_threshold_seconds;

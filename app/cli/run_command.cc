@@ -3,10 +3,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <exception>
 #include <iostream>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "app/cli/command_line.h"
+
+extern char** environ;
 
 namespace muster {
 namespace {
@@ -23,30 +28,48 @@ bool mayColor(const CommandLine& line, const Environment& env) {
   return !line.no_color && !is_dumb && isatty(STDOUT_FILENO);
 }
 
-}  // namespace
-
-int runMuster(const std::vector<std::string>& args, const Environment& env) {
-  const auto line = parseCommandLine(args, env);
-  if (!line) {
-    (line.error().exit_code == kExitOk ? std::cout : std::cerr) << line.error().text;
-    return line.error().exit_code;
+Environment environment() {
+  Environment env;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    env.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  Terminal terminal{std::cin,     std::cout, std::cerr, line->json, mayColor(*line, env),
-                    screenWidth()};
+  return env;
+}
+
+int runLine(const CommandLine& line, const Environment& env, const RunService& service) {
+  Terminal terminal{std::cin, std::cout, std::cerr, line.json, mayColor(line, env), screenWidth()};
   return std::visit(
-      [&line, &env, &terminal](const auto& command) {
-        if constexpr (requires { run(command, terminal); }) {
+      [&](const auto& command) {
+        if constexpr (std::is_constructible_v<ServiceCommand, decltype(command)>) {
+          return service(command, env, terminal);
+        } else if constexpr (requires { run(command, terminal); }) {
           return run(command, terminal);
-        } else if constexpr (requires { run(command, env, terminal); }) {
-          return run(command, env, terminal);
-        } else if constexpr (requires { run(command, line->service, env, terminal); }) {
-          return run(command, line->service, env, terminal);
+        } else if constexpr (requires { run(command, line.service, env, terminal); }) {
+          return run(command, line.service, env, terminal);
         } else {
-          ApiClient api(line->service.url, line->service.token);
+          ApiClient api(line.service.url, line.service.token);
           return run(command, api, terminal);
         }
       },
-      line->command);
+      line.command);
+}
+
+}  // namespace
+
+int runMuster(int argc, char** argv, const RunService& service) {
+  try {
+    const Environment env = environment();
+    const auto line = parseCommandLine({argv + (argc > 0 ? 1 : 0), argv + argc}, env);
+    if (line) return runLine(*line, env, service);
+    (line.error().exit_code == kExitOk ? std::cout : std::cerr) << line.error().text;
+    return line.error().exit_code;
+  } catch (const std::exception& error) {
+    std::cerr << "muster: " << error.what() << "\n";
+    return kExitFailed;
+  }
 }
 
 }  // namespace muster

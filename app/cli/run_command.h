@@ -1,13 +1,17 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <functional>
+#include <variant>
 
 #include "app/cli/commands.h"
 
 namespace muster {
 
+// What needs the server, the store or OpenSSL, which `muster` itself does without.
+using ServiceCommand = std::variant<ServeCommand, MigrateCommand, TokenCommand>;
+using RunService = std::function<int(const ServiceCommand&, const Environment&, Terminal&)>;
+
 // The whole program: understands the arguments, runs the command, answers the exit code.
-int runMuster(const std::vector<std::string>& args, const Environment& env);
+int runMuster(int argc, char** argv, const RunService& service);
 
 }  // namespace muster

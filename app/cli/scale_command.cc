@@ -8,7 +8,7 @@
 namespace muster {
 
 int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal) {
-  ApiRequest request{.path = apiPath({"v1", "pools", command.pool, "scale"})};
+  HttpRequest request{.path = apiPath({"v1", "pools", command.pool, "scale"})};
   if (command.target_workers) {
     JsonWriter body;
     body.beginObject().field("target_workers", command.target_workers).endObject();

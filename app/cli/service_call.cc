@@ -16,7 +16,7 @@ constexpr std::size_t kLargestPage = 200;
 
 }  // namespace
 
-tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const ApiRequest& request) {
+tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const HttpRequest& request) {
   auto answer = api.send(request);
   if (!answer) {
     terminal.err << unreachableText(api.url(), answer.error());
@@ -32,7 +32,7 @@ tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const ApiReque
                                 api.url());
     return tl::unexpected(kExitFailed);
   }
-  return Reply{*std::move(json), answer->date};
+  return Reply{*std::move(json), answer->date()};
 }
 
 tl::expected<Listing, int> list(ApiClient& api, Terminal& terminal, const std::string& path,

@@ -19,7 +19,7 @@ struct Reply {
 
 // Sends the request. When the service refuses or cannot be reached, `terminal.err` says why and
 // the error is the exit code.
-tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const ApiRequest& request);
+tl::expected<Reply, int> call(ApiClient& api, Terminal& terminal, const HttpRequest& request);
 
 // As many pages of a list as `limit` needs.
 struct Listing {

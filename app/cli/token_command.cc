@@ -21,7 +21,7 @@ std::string newToken() {
 
 }  // namespace
 
-int run(const TokenCommand& command, Terminal& terminal) {
+int run(const TokenCommand& command, const Environment&, Terminal& terminal) {
   if (!isValidId(command.name)) {
     terminal.err << "--name: expected 1 to 128 letters, digits or . _ ~ : -\n";
     return kExitUsage;

@@ -87,7 +87,7 @@ int run(const TriggerShowCommand& command, ApiClient& api, Terminal& terminal) {
 }
 
 int run(const TriggerFireCommand& command, ApiClient& api, Terminal& terminal) {
-  ApiRequest request{.method = "POST", .path = apiPath({"v1", "triggers", command.name, "fire"})};
+  HttpRequest request{.method = "POST", .path = apiPath({"v1", "triggers", command.name, "fire"})};
   if (!command.pool.empty()) {
     JsonWriter body;
     body.beginObject().field("pool_id", command.pool).endObject();

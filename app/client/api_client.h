@@ -1,9 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,60 +8,34 @@
 #include <utility>
 #include <vector>
 
-#include "models/time.h"
+#include "app/http/http_client.h"
 
 namespace muster {
-
-struct ApiRequest {
-  std::string method = "GET";
-  std::string path;  // with its query; see apiPath() and apiQuery()
-  std::optional<std::string> body = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  Millis timeout = Seconds(30);  // for the whole exchange; a stream has no such limit
-  // Asked about once a second, and after a signal: true ends the exchange as Unreachable.
-  std::function<bool()> given_up = {};
-};
-
-struct ApiAnswer {
-  int status = 0;
-  std::map<std::string, std::string> headers;  // names in lower case
-  std::string body;
-  std::optional<Time> date;  // the service's clock
-
-  bool ok() const { return status >= 200 && status < 300; }
-};
-
-// No answer: the service is not there, the connection broke, or it took too long.
-struct Unreachable {
-  std::string what;
-  bool refused = false;  // nothing listens at that address
-};
 
 // Speaks HTTP to one service and keeps its connection. Blocks. Not thread-safe: one per thread.
 class ApiClient {
  public:
   // `url` like http://127.0.0.1:8080; an empty token sends none.
   ApiClient(std::string url, std::string token);
-  ~ApiClient();
-  ApiClient(const ApiClient&) = delete;
-  ApiClient& operator=(const ApiClient&) = delete;
 
   const std::string& url() const { return url_; }
+  // Of the requests from now on; the connection stays.
+  void setToken(std::string token) { token_ = std::move(token); }
 
   // Any answer, also a refusal, is an answer.
-  tl::expected<ApiAnswer, Unreachable> send(const ApiRequest& request);
+  tl::expected<HttpAnswer, Unreachable> send(HttpRequest request);
 
-  // Hands over a 2xx body piece by piece until it ends, `on_bytes` answers false, or nothing has
-  // come for `silence`. The answer's own body is filled only when the service refused.
-  tl::expected<ApiAnswer, Unreachable> stream(const ApiRequest& request, Seconds silence,
-                                              std::function<bool(std::string_view)> on_bytes);
+  // See HttpClient.
+  tl::expected<HttpAnswer, Unreachable> stream(
+      HttpRequest request, Seconds silence, const std::function<bool(std::string_view)>& on_bytes);
 
  private:
-  struct Connection;
+  // With what every request carries.
+  HttpRequest complete(HttpRequest request) const;
 
   std::string url_;
   std::string token_;
-  std::unique_ptr<Connection> connection_;
+  std::optional<HttpClient> http_;  // nothing when the URL is none
 };
 
 // Joins the parts with slashes and escapes what may not stand in a path.

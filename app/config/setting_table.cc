@@ -106,6 +106,7 @@ Kind onOff() {
 }
 
 constexpr std::array<std::string_view, 2> kDurabilities = {"full", "normal"};
+constexpr std::array<std::string_view, 2> kOnStops = {"leave", "drain"};
 constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn", "error"};
 
 // The names stand in the order of the enumerators.
@@ -295,6 +296,8 @@ std::vector<SettingRow> makeTable() {
       row("worker_idle_timeout_seconds", whole<&S::worker_idle_timeout, 0, kDay>(),
           "how long a launched loop worker waits for a job; 0: for ever"),
       row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
+      row("on_stop", choice<&S::on_stop, kOnStops>(),
+          "what a stop does to launched workers: leave them, or have them finish"),
   };
 }
 

@@ -17,6 +17,8 @@
 namespace muster {
 
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
+// What a stop of the service means for the workers it has launched.
+enum class OnStop { kLeave, kDrain };
 enum class Scope { kRead, kProduce, kWork, kAdmin };
 
 std::string_view scopeName(Scope scope);
@@ -95,6 +97,7 @@ struct Settings {
   int worker_max_jobs = 0;  // 0 = no limit
   Seconds worker_idle_timeout{30};
   int launch_rate = 20;  // workers a second
+  OnStop on_stop = OnStop::kLeave;
 
   std::map<std::string, WorkerTemplate> templates = {
       {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};

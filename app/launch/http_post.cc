@@ -1,19 +1,18 @@
 #include "app/launch/http_post.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+
+#include "app/http/http_client.h"
 
 namespace muster {
 namespace {
 
-constexpr long kConnectSeconds = 5, kSeconds = 10;
+constexpr Millis kLongest = Seconds(10);
 
 struct Range {
   std::uint32_t first;
@@ -54,20 +53,6 @@ bool isPrivate6(const std::array<std::uint8_t, 16>& a) {
   return (a[0] & 0xe0) != 0x20;  // all but the global unicast space
 }
 
-curl_socket_t openPublic(void* refused, curlsocktype, curl_sockaddr* address) {
-  if (isPrivateAddress(address->addr)) {
-    *static_cast<bool*>(refused) = true;
-    return CURL_SOCKET_BAD;
-  }
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-int stopWhenAsked(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
-}
-
-std::size_t throwAway(char*, std::size_t size, std::size_t count, void*) { return size * count; }
-
 }  // namespace
 
 bool isPrivateAddress(const sockaddr& address) {
@@ -82,41 +67,26 @@ bool isPrivateAddress(const sockaddr& address) {
 
 std::optional<PostFailure> postJson(const std::string& url, const std::string& json,
                                     bool allow_private, const std::stop_token& stop) {
-  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> owned(curl_easy_init(),
-                                                                  curl_easy_cleanup);
-  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
-      curl_slist_append(nullptr, "Content-Type: application/json"), curl_slist_free_all);
-  CURL* const curl = owned.get();
-  if (curl == nullptr) return PostFailure{"no memory for the call"};
+  const auto place = parseHttpUrl(url);
+  if (!place) return PostFailure{"the URL is not one of http or https", false};
   bool refused = false;
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_PROXY, "");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT, kSeconds);
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(json.size()));
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, json.c_str());
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, throwAway);
-  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, stopWhenAsked);
-  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &stop);
-  if (!allow_private) {
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, openPublic);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &refused);
-  }
-  const CURLcode code = curl_easy_perform(curl);
+  HttpClient client(*place, [allow_private, &refused](const sockaddr& address) {
+    refused = !allow_private && isPrivateAddress(address);
+    return !refused;
+  });
+  const auto answer = client.send({.method = "POST",
+                                   .body = json,
+                                   .headers = {{"Content-Type", "application/json"}},
+                                   .timeout = kLongest,
+                                   .given_up = [&stop] { return stop.stop_requested(); },
+                                   .head_only = true});
   if (refused) {
     return PostFailure{"the address is private; input.allow_private: true allows it", false};
   }
-  if (code != CURLE_OK) return PostFailure{curl_easy_strerror(code)};
-  long status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-  if (status >= 200 && status < 300) return std::nullopt;
-  const bool again = status >= 500 || status == 429 || status == 408;
-  return PostFailure{fmt::format("answered {}", status), again};
+  if (!answer) return PostFailure{answer.error().what};
+  if (answer->ok()) return std::nullopt;
+  const bool again = answer->status >= 500 || answer->status == 429 || answer->status == 408;
+  return PostFailure{fmt::format("answered {}", answer->status), again};
 }
 
 }  // namespace muster

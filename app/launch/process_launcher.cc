@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,21 +14,18 @@
 #include <stdexcept>
 
 #include "app/launch/process_table.h"
-#include "app/launch/spawn.h"
 
 namespace muster {
 namespace {
 
 constexpr auto kTrimEvery = std::chrono::seconds(2);
-constexpr auto kStrangersWait = std::chrono::seconds(5);
+constexpr int kOrphansLookMs = 1000;
 
-int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
-
-ProcessEnd endOf(int status, const rusage& usage) {
+ProcessEnd endOf(const ChildEnd& child) {
   ProcessEnd end;
-  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) end.exit_signal = WTERMSIG(status);
-  end.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  if (WIFEXITED(child.status)) end.exit_code = WEXITSTATUS(child.status);
+  if (WIFSIGNALED(child.status)) end.exit_signal = WTERMSIG(child.status);
+  end.max_rss_bytes = static_cast<std::int64_t>(child.usage.ru_maxrss) * 1024;
   return end;
 }
 
@@ -42,6 +37,7 @@ ProcessLauncher::ProcessLauncher(std::string folder, Listener listener, const Cl
       listener_(std::move(listener)),
       clock_(clock),
       log_(log),
+      adopts_orphans_(adoptsOrphans()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   std::filesystem::create_directories(folder_);
@@ -80,10 +76,12 @@ void ProcessLauncher::post(std::function<void()> task) {
 }
 
 void ProcessLauncher::launch(ProcessSpec spec) {
+  ++running_;
   post([this, spec = std::move(spec)] { start(spec); });
 }
 
 void ProcessLauncher::adopt(std::string name, std::string process_key) {
+  ++running_;
   post([this, name = std::move(name), key = std::move(process_key)] {
     const pid_t pid = pidOf(key);
     // Opened first: the pid cannot be given to another process between the look and the watch.
@@ -94,7 +92,7 @@ void ProcessLauncher::adopt(std::string name, std::string process_key) {
       ProcessEnd end;
       output.readInto(end);
       output.remove();
-      listener_.ended(name, end);
+      tellEnded(name, end);
       return;
     }
     Process process{pid, pidfd, key, std::move(output)};
@@ -128,7 +126,7 @@ void ProcessLauncher::start(const ProcessSpec& spec) {
     const auto spawned = spawn(spec, output.descriptor());
     if (!spawned) {
       output.remove();
-      listener_.failed(spec.name, spawned.error());
+      tellFailed(spec.name, spawned.error());
       return;
     }
     const pid_t pid = *spawned;
@@ -138,8 +136,18 @@ void ProcessLauncher::start(const ProcessSpec& spec) {
     listener_.started(spec.name, key);
     watch(spec.name, Process{pid, pidfd, std::move(key), std::move(output)});
   } catch (const std::exception& error) {
-    listener_.failed(spec.name, error.what());
+    tellFailed(spec.name, error.what());
   }
+}
+
+void ProcessLauncher::tellFailed(const std::string& name, const std::string& why) {
+  listener_.failed(name, why);
+  --running_;
+}
+
+void ProcessLauncher::tellEnded(const std::string& name, const ProcessEnd& end) {
+  listener_.ended(name, end);
+  --running_;
 }
 
 void ProcessLauncher::watch(const std::string& name, Process process) {
@@ -156,36 +164,14 @@ void ProcessLauncher::collect(const std::string& name) {
   if (found == processes_.end()) return;
   Process& process = found->second;
   ProcessEnd end;
-  if (process.child) {
-    int status = 0;
-    rusage usage{};
-    if (::wait4(process.pid, &status, WNOHANG, &usage) == process.pid) end = endOf(status, usage);
-  }
+  if (process.child) end = endOf(collectChild(process.pid));
   process.output.readInto(end);
   process.output.remove();
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, process.pidfd, nullptr);
   ::close(process.pidfd);
   by_pidfd_.erase(process.pidfd);
   processes_.erase(found);
-  listener_.ended(name, end);
-}
-
-// What a dead parent left to process 1.
-void ProcessLauncher::reapOrphans() {
-  if (::getpid() != 1) return;
-  for (;;) {
-    siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    const bool ours = std::any_of(processes_.begin(), processes_.end(), [&info](const auto& entry) {
-      return entry.second.child && entry.second.pid == info.si_pid;
-    });
-    if (ours) return;  // its pidfd will tell
-    // Another part of the service may have started it and be about to wait for it.
-    const auto seen = strangers_.try_emplace(info.si_pid, clock_.monotonic()).first;
-    if (clock_.monotonic() - seen->second < kStrangersWait) return;
-    strangers_.erase(seen);
-    ::waitpid(info.si_pid, nullptr, WNOHANG);
-  }
+  tellEnded(name, end);
 }
 
 void ProcessLauncher::signal(const Process& process, int number) {
@@ -218,14 +204,15 @@ void ProcessLauncher::lookAtDeadlines() {
 
 // Until the next deadline, in milliseconds; -1: there is none.
 int ProcessLauncher::timeout() const {
-  if (processes_.empty()) return ::getpid() == 1 ? 1000 : -1;
+  if (processes_.empty()) return adopts_orphans_ ? kOrphansLookMs : -1;
   auto next = next_trim_;
   for (const auto& [name, process] : processes_) {
     if (process.term_at) next = std::min(next, *process.term_at);
     if (process.kill_at) next = std::min(next, *process.kill_at);
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+  const int most = adopts_orphans_ ? kOrphansLookMs : 60'000;
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, most));
 }
 
 void ProcessLauncher::runTasks() {
@@ -253,7 +240,7 @@ void ProcessLauncher::loop() {
     }
     runTasks();
     lookAtDeadlines();
-    reapOrphans();
+    if (adopts_orphans_) reapOrphans();
     const std::lock_guard lock(mutex_);
     if (closing_ && tasks_.empty()) return;
   }

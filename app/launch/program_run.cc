@@ -1,50 +1,60 @@
 #include "app/launch/program_run.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <boost/process/args.hpp>
-#include <boost/process/child.hpp>
-#include <boost/process/error.hpp>
-#include <boost/process/exe.hpp>
-#include <boost/process/handles.hpp>
-#include <boost/process/io.hpp>
-#include <condition_variable>
-#include <mutex>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 
 namespace muster {
 namespace {
 
-namespace bp = boost::process;
+struct Descriptor {
+  explicit Descriptor(int opened) : fd(opened) {}
+  ~Descriptor() { ::close(fd); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
 
-constexpr Millis kLook{20};
+  const int fd;
+};
 
-// False when it was cut short.
-bool pause(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, kLook, [] { return false; });
-  return !stop.stop_requested();
+// Until one of them is readable, whatever signals the process gets meanwhile.
+bool awaitFirst(const Descriptor& first, const Descriptor& other, Millis at_most) {
+  std::array<pollfd, 2> watched = {pollfd{first.fd, POLLIN, 0}, pollfd{other.fd, POLLIN, 0}};
+  const auto seconds = std::chrono::floor<Seconds>(at_most);
+  const timespec most{seconds.count(), std::chrono::nanoseconds(at_most - seconds).count()};
+  sigset_t all;
+  ::sigfillset(&all);
+  ::ppoll(watched.data(), watched.size(), &most, &all);
+  return watched[0].revents != 0;
 }
 
 }  // namespace
 
-std::optional<std::string> runProgram(const std::vector<std::string>& argv, Millis at_most,
+std::optional<std::string> runProgram(const ProcessSpec& spec, Millis at_most,
                                       const std::stop_token& stop) {
-  std::error_code fault;
-  bp::child child(
-      bp::exe = argv.front(), bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
-      bp::std_in<bp::null, bp::std_out> bp::null, bp::std_err > bp::null, bp::limit_handles, fault);
-  if (fault) return fmt::format("could not be started: {}", fault.message());
-  // Only this child is waited for, and by looking: signals of children are not ours to take.
-  for (Millis passed{0}; child.running(fault); passed += kLook) {
-    if (passed < at_most && pause(stop)) continue;
-    child.terminate(fault);
-    return stop.stop_requested() ? "was stopped" : "took too long";
-  }
-  if (fault) return fmt::format("was lost: {}", fault.message());
-  if (child.exit_code() == 0) return std::nullopt;
-  return fmt::format("ended with {}", child.exit_code());
+  const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const Descriptor asked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const std::stop_callback ask(stop, [&asked] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(asked.fd, &one, sizeof one);
+  });
+  const auto pid = spawn(spec, nowhere.fd);
+  if (!pid) return pid.error();
+  const Descriptor ended(openPidfd(*pid));
+  const bool is_over = awaitFirst(ended, asked, at_most);
+  if (!is_over) ::kill(-*pid, SIGKILL);
+  const int status = collectChild(*pid).status;
+  if (!is_over) return stop.stop_requested() ? "was stopped" : "took too long";
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  if (WEXITSTATUS(status) == 0) return std::nullopt;
+  return fmt::format("ended with {}", WEXITSTATUS(status));
 }
 
 }  // namespace muster

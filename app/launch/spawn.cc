@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // The library takes vfork to be gone since POSIX 2008. Linux has it, and it is what keeps a launch
@@ -18,12 +20,26 @@
 #include <boost/process/start_dir.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 namespace muster {
 namespace {
 
 namespace bp = boost::process;
+
+// Every process that was started here and not collected yet, so that adopted ones can be told
+// apart.
+struct Children {
+  std::mutex mutex;
+  std::set<pid_t> running;  // guarded by mutex
+};
+
+Children& children() {
+  static Children all;
+  return all;
+}
 
 // Runs in the new process just before the program does, and shares memory with the service there:
 // system calls only.
@@ -80,6 +96,8 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   }
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   std::error_code error;
+  // Held until the child is noted: it may end at once.
+  const std::lock_guard lock(children().mutex);
   bp::child child(bp::exe = path,
                   bp::args = std::vector<std::string>(spec.command.begin() + 1, spec.command.end()),
                   environmentOf(spec), bp::start_dir = cwd, bp::posix::fd.bind(0, nothing),
@@ -91,7 +109,37 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   }
   const pid_t pid = child.id();
   child.detach();
+  children().running.insert(pid);
   return pid;
+}
+
+int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+ChildEnd collectChild(pid_t pid) {
+  ChildEnd end;
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT);
+  const std::lock_guard lock(children().mutex);
+  ::wait4(pid, &end.status, 0, &end.usage);
+  children().running.erase(pid);
+  return end;
+}
+
+bool adoptsOrphans() {
+  int subreaper = 0;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+  return subreaper != 0 || ::getpid() == 1;
+}
+
+void reapOrphans() {
+  const std::lock_guard lock(children().mutex);
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    // The kernel names the same one each time: look again when it has been collected.
+    if (children().running.contains(ended.si_pid)) return;
+    ::waitpid(ended.si_pid, nullptr, WNOHANG);
+  }
 }
 
 }  // namespace muster

@@ -1,18 +1,44 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <tl/expected.hpp>
-
-#include "app/launch/launcher.h"
+#include <vector>
 
 namespace muster {
+
+// A process to be started. No shell reads the command.
+struct ProcessSpec {
+  std::string name;  // unique; a worker's id for workers
+  std::vector<std::string> command;
+  std::map<std::string, std::string> env;
+  std::string cwd;  // empty: the service's own
+};
 
 // Starts the process: in a group of its own, standard input empty, both outputs into `output`,
 // nothing else open, signals as a program expects them, the service's environment without the
 // service's own variables and with those of the spec. The memory of the service is not copied,
-// however large it is. The error is for a person.
+// however large it is. The error is for a person. Thread-safe, like all here.
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output);
+
+// A descriptor that becomes readable when the process has ended; -1 with errno.
+int openPidfd(pid_t pid);
+
+// How a process of spawn() ended; waits until it has. Whoever started it asks once.
+struct ChildEnd {
+  int status = 0;  // as of waitpid()
+  rusage usage{};
+};
+ChildEnd collectChild(pid_t pid);
+
+// Whether processes that lost their parent become children of this one: it is process 1 of a
+// container, or was made a subreaper.
+bool adoptsOrphans();
+
+// Lets go of adopted processes that have ended; those of spawn() are left to whoever started them.
+void reapOrphans();
 
 }  // namespace muster

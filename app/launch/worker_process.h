@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/config/settings.h"
-#include "app/launch/launcher.h"
+#include "app/launch/spawn.h"
 #include "models/store/sql/launches.h"
 
 namespace muster {

@@ -16,6 +16,7 @@ const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 
                                             0.25,   0.5,   1,      2.5,   5,    10,    30};
 const std::vector<double> kJobBounds = {0.005, 0.01, 0.05, 0.1, 0.5, 1,    2.5,  5,
                                         10,    30,   60,   300, 900, 3600, 14400};
+const std::vector<double> kStartupBounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 constexpr std::size_t kMaxWaitSamples = 10'000;
 constexpr auto kWaitWindow = Seconds(300);
 
@@ -91,6 +92,8 @@ void Histogram::expose(std::string& out, std::string_view name, const std::strin
   sample(out, fmt::format("{}_count", name), labels, total);
 }
 
+Metrics::Metrics() : check_seconds_(kRequestBounds) {}
+
 void Metrics::setRoutes(std::vector<std::pair<std::string, std::string>> routes) {
   routes.emplace_back("", "(none)");
   for (auto& [method, pattern] : routes) {
@@ -115,16 +118,37 @@ Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
   return counters;
 }
 
-void Metrics::countCheck(const std::string& pool, const std::string& trigger,
-                         const std::string& direction) {
+Metrics::LaunchCounters& Metrics::launchCounters(const std::string& pool) {
+  LaunchCounters& counters = launches_[pool];
+  if (!counters.startup) counters.startup = std::make_unique<Histogram>(kStartupBounds);
+  return counters;
+}
+
+void Metrics::countCheck(const Decision& decision, std::chrono::nanoseconds took) {
+  check_seconds_.observe(std::chrono::duration<double>(took).count());
   const std::lock_guard lock(mutex_);
-  ++checks_[{pool, trigger, direction}];
+  ++checks_[{decision.pool.str(), decision.trigger, decision.direction}];
+  launchCounters(decision.pool.str()).desired = decision.desired_workers;
+}
+
+void Metrics::countLaunch(const std::string& pool, std::string_view result) {
+  const std::lock_guard lock(mutex_);
+  ++launchCounters(pool).launches[std::string(result)];
+}
+
+void Metrics::countExit(const std::string& pool, std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  ++launchCounters(pool).exits[std::string(reason)];
 }
 
 void Metrics::countEvents(std::span<const Event> events) {
   const std::lock_guard lock(mutex_);
   for (const Event& event : events) {
     if (event.type == event_type::kWorkerLost) ++reaped_;
+    if (event.type == event_type::kWorkerRegistered && event.took > Millis(0)) {
+      launchCounters(event.pool)
+          .startup->observe(std::chrono::duration<double>(event.took).count());
+    }
     if (event.job.empty()) continue;
     PoolCounters& pool = poolCounters(event.pool);
     const double took = std::chrono::duration<double>(event.took).count();
@@ -187,6 +211,33 @@ double Metrics::p95WaitMs(const std::string& pool, Time now) {
   std::nth_element(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(rank - 1),
                    waits.end());
   return waits[rank - 1];
+}
+
+void Metrics::exposeLaunches(std::string& out) const {
+  head(out, "checker_duration_seconds", "histogram", "From the begin of a check to its commit.");
+  check_seconds_.expose(out, "checker_duration_seconds", "");
+  head(out, "pool_workers_desired", "gauge", "Workers the last check wanted the pool to have.");
+  for (const auto& [pool, counters] : launches_) {
+    if (counters.desired) sample(out, "pool_workers_desired", poolLabel(pool), *counters.desired);
+  }
+  head(out, "worker_launches_total", "counter", "Processes of workers, started or not.");
+  for (const auto& [pool, counters] : launches_) {
+    for (const auto& [result, count] : counters.launches) {
+      sample(out, "worker_launches_total", fmt::format("{},result=\"{}\"", poolLabel(pool), result),
+             count);
+    }
+  }
+  head(out, "worker_exits_total", "counter", "Processes of workers that ended, by the reason.");
+  for (const auto& [pool, counters] : launches_) {
+    for (const auto& [reason, count] : counters.exits) {
+      sample(out, "worker_exits_total", fmt::format("{},reason=\"{}\"", poolLabel(pool), reason),
+             count);
+    }
+  }
+  head(out, "worker_startup_seconds", "histogram", "From the decision to the registration.");
+  for (const auto& [pool, counters] : launches_) {
+    counters.startup->expose(out, "worker_startup_seconds", poolLabel(pool));
+  }
 }
 
 std::string Metrics::expose(const std::vector<PoolGauges>& pools) const {
@@ -266,6 +317,7 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools) const {
                          escapeLabel(trigger), direction),
              count);
     }
+    exposeLaunches(out);
     head(out, "trigger_fires_total", "counter", "Firings of triggers.");
     for (const auto& [trigger, count] : trigger_fires_) {
       sample(out, "trigger_fires_total", fmt::format("trigger=\"{}\"", escapeLabel(trigger)),

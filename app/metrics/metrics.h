@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "models/decision.h"
 #include "models/event.h"
 #include "models/pool.h"
 #include "models/store/storage.h"
@@ -38,14 +40,19 @@ class Histogram {
 // Thread-safe.
 class Metrics {
  public:
+  Metrics();
+
   // The routes in the order of their numbers, as (method, pattern); before the first request.
   void setRoutes(std::vector<std::pair<std::string, std::string>> routes);
 
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
   void countRequest(std::size_t route, int status, double seconds);
   void countEvents(std::span<const Event> events);
-  void countCheck(const std::string& pool, const std::string& trigger,
-                  const std::string& direction);
+  void countCheck(const Decision& decision, std::chrono::nanoseconds took);
+  // `result` is started or failed: the process of a worker, not what became of it.
+  void countLaunch(const std::string& pool, std::string_view result);
+  // `reason` is one of exitReason().
+  void countExit(const std::string& pool, std::string_view reason);
   void countCommits(const Storage::Commits& commits);
   void countTrigger(const std::string& trigger);
   // `result` is accepted, duplicate, ignored or rejected.
@@ -73,11 +80,20 @@ class Metrics {
     std::unique_ptr<Histogram> wait, run;
     std::deque<std::pair<Time, double>> recent_waits;
   };
+  struct LaunchCounters {
+    std::map<std::string, std::uint64_t, std::less<>> launches, exits;  // by result, by reason
+    std::unique_ptr<Histogram> startup;
+    std::optional<std::int64_t> desired;  // by the last check
+  };
+  LaunchCounters& launchCounters(const std::string& pool);
+  void exposeLaunches(std::string& out) const;
   PoolCounters& poolCounters(const std::string& pool);
 
   std::vector<std::unique_ptr<RouteCounters>> routes_;  // the last one: no route
   mutable std::mutex mutex_;
-  std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
+  std::map<std::string, PoolCounters> pools_;       // guarded by mutex_
+  std::map<std::string, LaunchCounters> launches_;  // by pool; guarded by mutex_
+  Histogram check_seconds_;
   // By pool, trigger and direction; guarded by mutex_.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> checks_;
   Storage::Commits commits_;                                                 // guarded by mutex_

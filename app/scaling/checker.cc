@@ -10,6 +10,8 @@ namespace muster {
 namespace {
 
 constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are served together
+// The same after a worker has ended: its place is free, and such requests cannot become many.
+constexpr auto kShortMoment = std::chrono::milliseconds(5);
 constexpr auto kRateWait = std::chrono::milliseconds(100);
 constexpr int kPoolsAtOnce = 200;
 
@@ -68,7 +70,7 @@ void Checker::ask(const std::string& pool, const std::string& trigger, std::chro
                   std::optional<std::int64_t> max_workers) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
-  at = std::max(at, slot.last + kMoment);
+  at = std::max(at, slot.last + (slot.has_free_place ? kShortMoment : kMoment));
   if (slot.due) {
     // Served together: whoever sets no bound has none set for him.
     if (!max_workers || (slot.max_workers && *slot.max_workers < *max_workers)) {
@@ -88,9 +90,12 @@ void Checker::hear(std::span<const Event> events) {
   {
     const std::lock_guard lock(mutex_);
     for (const Event& event : events) {
-      if (event.type != event_type::kJobClaimed) continue;
+      const bool claimed = event.type == event_type::kJobClaimed;
+      if (!claimed && event.type != event_type::kWorkerExited) continue;
       const auto slot = slots_.find(event.pool);
-      if (slot != slots_.end() && slot->second.held_back) pools.push_back(event.pool);
+      if (slot == slots_.end()) continue;
+      if (!claimed) slot->second.has_free_place = true;
+      if (claimed && slot->second.held_back) pools.push_back(event.pool);
     }
   }
   for (const std::string& pool : pools) request(PoolId(pool), "launch_proven");
@@ -131,7 +136,7 @@ Result<Decision> Checker::preview(Store& store, const PoolId& id,
 Result<Decision> Checker::Run::perform(Store& store) {
   checker_.rate_.spend(-std::exchange(spent_, 0));  // of a run that was rolled back
   orders_.clear();
-  direction_.clear();
+  decision_.reset();
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
   Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
@@ -152,14 +157,13 @@ Result<Decision> Checker::Run::perform(Store& store) {
     event.details = scaledDetails(decision);
     store.session.emit(std::move(event));
   }
-  binding_limit_ = decision.binding_limit;
-  direction_ = decision.direction;
+  decision_ = decision;
   // Reckoned from the store's now: its clock may be another than ours.
   again_in_.reset();
   const auto due = store.jobs().nextDue(pool_);
   if (due && *due > store.now()) again_in_ = *due - store.now();  // else it is counted already
   again_for_ = "job_due";
-  if (binding_limit_ == binding_limit::kBreaker) {
+  if (decision.binding_limit == binding_limit::kBreaker) {
     const auto retry_at = launches.record(*pool).retry_at;
     if (retry_at && (!again_in_ || *retry_at - store.now() < *again_in_)) {
       again_in_ = *retry_at - store.now();
@@ -170,21 +174,19 @@ Result<Decision> Checker::Run::perform(Store& store) {
 }
 
 void Checker::Run::finish(bool committed) {
-  if (!committed) {
+  if (!committed || !decision_) {
     checker_.rate_.spend(-spent_);
     return;
   }
-  if (checker_.options_.on_check && !direction_.empty()) {
-    checker_.options_.on_check(pool_.str(), trigger_, direction_);
-  }
+  const auto now = checker_.clock_.monotonic();
+  if (checker_.options_.on_check) checker_.options_.on_check(*decision_, now - began_);
   for (const LaunchOrder& order : orders_) checker_.launch_(order);
-  const bool breaker = binding_limit_ == binding_limit::kBreaker;
+  const bool breaker = decision_->binding_limit == binding_limit::kBreaker;
   {
     const std::lock_guard lock(checker_.mutex_);
     checker_.slots_[pool_.str()].held_back = breaker;
   }
-  const auto now = checker_.clock_.monotonic();
-  if (binding_limit_ == binding_limit::kLaunchRate) {
+  if (decision_->binding_limit == binding_limit::kLaunchRate) {
     checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
   } else if (again_in_) {
     const Millis wait = std::max(*again_in_, Millis(0));
@@ -254,6 +256,7 @@ void Checker::loop() {
       }
       slot.due.reset();
       slot.running = true;
+      slot.has_free_place = false;
       slot.last = now;
       const std::string name = pool;
       const Slot asked = slot;

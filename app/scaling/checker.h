@@ -45,10 +45,8 @@ class Checker {
   struct Options {
     Millis start_timeout = Seconds(30);
     double launch_rate = 20;
-    // Told of each check that was committed.
-    std::function<void(const std::string& pool, const std::string& trigger,
-                       const std::string& direction)>
-        on_check = {};
+    // Told of each check that was committed, and how long it took.
+    std::function<void(const Decision& decision, std::chrono::nanoseconds took)> on_check = {};
   };
   Checker(Storage& storage, Launch launch, Options options, const Clock& clock, const Log& log);
   ~Checker();
@@ -69,7 +67,8 @@ class Checker {
         : checker_(checker),
           pool_(std::move(pool)),
           trigger_(std::move(trigger)),
-          max_workers_(max_workers) {}
+          max_workers_(max_workers),
+          began_(checker.clock_.monotonic()) {}
     // kNotFound for an unknown pool.
     Result<Decision> perform(Store& store);
     void finish(bool committed);
@@ -79,9 +78,9 @@ class Checker {
     const PoolId pool_;
     const std::string trigger_;
     const std::optional<std::int64_t> max_workers_;
+    const std::chrono::nanoseconds began_;
     std::vector<LaunchOrder> orders_;
-    std::string binding_limit_;
-    std::string direction_;           // empty: nothing was decided
+    std::optional<Decision> decision_;
     std::optional<Millis> again_in_;  // when the world will have changed by itself
     std::string again_for_;
     std::int64_t spent_ = 0;
@@ -105,7 +104,8 @@ class Checker {
     std::optional<std::int64_t> max_workers;
     std::chrono::nanoseconds last{-1'000'000'000};
     bool running = false;
-    bool held_back = false;  // by the breaker, when it was last checked
+    bool held_back = false;       // by the breaker, when it was last checked
+    bool has_free_place = false;  // a worker has ended since it was last checked
   };
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);

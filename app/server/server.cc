@@ -43,11 +43,12 @@ void forwardFrameworkLog(const Log& log) {
       [] {});
 }
 
-// Refuses new work, lets what is in flight finish, then ends the event loops.
+// Refuses new work, lets what is in flight finish, then ends the event loops. Where the workers are
+// to finish too, that comes first, and they are answered meanwhile.
 class Shutdown {
  public:
-  Shutdown(Service& service, const Log& log, const Clock& clock, Seconds timeout)
-      : service_(service), log_(log), clock_(clock), timeout_(timeout) {}
+  Shutdown(Service& service, const Log& log, const Clock& clock, const Settings& settings)
+      : service_(service), log_(log), clock_(clock), settings_(settings) {}
 
   // On the main loop; a second signal ends at once.
   void begin() {
@@ -56,30 +57,48 @@ class Shutdown {
       return;
     }
     began_ = true;
-    log_.info("stopping", {{"in_flight", std::to_string(service_.gateway().inFlight())}});
-    service_.gateway().drain();
-    service_.endWaits();
-    deadline_ = clock_.monotonic() + timeout_;
-    look();
+    if (settings_.on_stop == OnStop::kLeave) return refuse();
+    log_.info("waiting for workers to finish");
+    service_.gateway().admitWorkersOnly();
+    deadline_ = clock_.monotonic() + service_.retireWorkers();
+    lookAtWorkers();
   }
 
  private:
+  void lookAtWorkers() {
+    const bool in_time = clock_.monotonic() <= deadline_;
+    if (service_.hasWorkers() && in_time) return again([this] { lookAtWorkers(); });
+    if (!in_time) log_.warn("stopping before all workers have finished");
+    refuse();
+  }
+
+  void refuse() {
+    log_.info("stopping", {{"in_flight", std::to_string(service_.gateway().inFlight())}});
+    service_.gateway().drain();
+    service_.endWaits();
+    deadline_ = clock_.monotonic() + settings_.shutdown_timeout;
+    look();
+  }
+
   void look() {
     const auto in_flight = service_.gateway().inFlight();
     if (in_flight == 0 || clock_.monotonic() > deadline_) {
       if (in_flight > 0) {
         log_.warn("stopped with requests in flight", {{"in_flight", std::to_string(in_flight)}});
       }
-      drogon::app().getLoop()->runAfter(kDrainLookSeconds, [] { drogon::app().quit(); });
-      return;
+      return again([] { drogon::app().quit(); });
     }
-    drogon::app().getLoop()->runAfter(kDrainLookSeconds, [this] { look(); });
+    again([this] { look(); });
+  }
+
+  static void again(std::function<void()> next) {
+    drogon::app().getLoop()->runAfter(kDrainLookSeconds, std::move(next));
   }
 
   Service& service_;
   const Log& log_;
   const Clock& clock_;
-  const Seconds timeout_;
+  const Settings& settings_;
   std::chrono::nanoseconds deadline_{0};
   bool began_ = false;
 };
@@ -148,7 +167,7 @@ int runServer(const Settings& settings) {
   forwardFrameworkLog(log);
   std::signal(SIGPIPE, SIG_IGN);
 
-  Shutdown shutdown(service, log, clock, settings.shutdown_timeout);
+  Shutdown shutdown(service, log, clock, settings);
   const auto stop = [&shutdown] {
     drogon::app().getLoop()->queueInLoop([&shutdown] { shutdown.begin(); });
   };

@@ -10,6 +10,7 @@
 
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
@@ -42,12 +43,6 @@ std::string outputFolder(const Settings& settings) {
   return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }
 
-std::string ownProgram() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error || !std::filesystem::exists(path) ? "/proc/self/exe" : path.string();
-}
-
 StoreRules rulesOf(const Settings& settings, const std::string& host) {
   StoreRules rules;
   rules.host = host;
@@ -78,6 +73,9 @@ bool endsAJob(const Event& event) {
 bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
+
+// It may be waiting for a job, and is to hear of it now.
+bool tellsAWorker(const Event& event) { return event.type == event_type::kWorkerTerminating; }
 
 }  // namespace
 
@@ -155,46 +153,62 @@ void Service::wire(std::string secret) {
   metrics_->setRoutes(std::move(names));
 }
 
+// `then` is told of the worker after the commit, unless it is unknown.
+void Service::noteLaunch(LaunchUnit unit, std::function<void(const Worker&)> then) {
+  const auto worker = std::make_shared<std::optional<Worker>>();
+  storage_->write([worker, unit = std::move(unit)](Store& store) { *worker = unit(store); },
+                  [this, worker, then = std::move(then)](const Status& status) {
+                    if (!status) {
+                      log_.error("a launch was not noted", {{"detail", status.error().detail}});
+                    } else if (*worker && then) {
+                      then(**worker);
+                    }
+                  });
+}
+
 void Service::wireLaunching() {
-  const auto note = [this](std::function<void(Store&)> unit) {
-    storage_->write(std::move(unit), [this](const Status& status) {
-      if (!status) log_.error("a launch was not noted", {{"detail", status.error().detail}});
-    });
+  ProcessLauncher::Listener listener;
+  listener.started = [this](const std::string& name, const std::string& key) {
+    noteLaunch(
+        [name, key](Store& store) {
+          store.launches().started(WorkerId(name), key);
+          return store.workers().find(WorkerId(name));
+        },
+        [this](const Worker& worker) { metrics_->countLaunch(worker.pool, "started"); });
   };
-  Launcher::Listener listener;
-  listener.started = [note](const std::string& name, const std::string& key) {
-    note([name, key](Store& store) { store.launches().started(WorkerId(name), key); });
-  };
-  listener.failed = [note, this](const std::string& name, const std::string& why) {
+  listener.failed = [this](const std::string& name, const std::string& why) {
     log_.error("launch failed", {{"worker", name}, {"detail", why}});
-    note([name, why](Store& store) { store.launches().notStarted(WorkerId(name), why); });
+    noteLaunch(
+        [name, why](Store& store) { return store.launches().notStarted(WorkerId(name), why); },
+        [this](const Worker& worker) { metrics_->countLaunch(worker.pool, "failed"); });
   };
-  listener.ended = [note](const std::string& name, const ProcessEnd& end) {
-    note([name, end](Store& store) { store.launches().exited(WorkerId(name), end); });
+  listener.ended = [this](const std::string& name, const ProcessEnd& end) {
+    noteLaunch([name, end](Store& store) { return store.launches().exited(WorkerId(name), end); },
+               [this, end](const Worker& worker) {
+                 metrics_->countExit(worker.pool, exitReason(worker.status, end));
+               });
   };
   launcher_ =
       std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
-      Checker::Options{
-          settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
-          [this](const std::string& pool, const std::string& trigger,
-                 const std::string& direction) { metrics_->countCheck(pool, trigger, direction); }},
+      Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
+                       [this](const Decision& decision, std::chrono::nanoseconds took) {
+                         metrics_->countCheck(decision, took);
+                       }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
 
 void Service::launch(const LaunchOrder& order) {
   if (!begun_) {
-    storage_->write(
-        [id = order.worker](Store& store) {
-          store.launches().notStarted(id, "the service was not listening yet");
-        },
-        [](const Status&) {});
+    noteLaunch([id = order.worker](Store& store) {
+      return store.launches().notStarted(id, "the service was not listening yet");
+    });
     return;
   }
   const WorkerSurroundings surroundings{
-      ownProgram(),
+      programBeside("muster"),
       url_,
       [this](const std::string& worker) { return access_->workerToken(worker); },
       settings_.worker_shutdown_timeout,
@@ -210,14 +224,39 @@ void Service::begin(const std::string& url) {
   begun_ = true;
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
-                 [this, running](const Status&) {
-                   for (const RunningProcess& process : *running) {
-                     // Nobody knows of a process: its deadline will end the worker.
-                     if (process.process_key.empty()) continue;
-                     launcher_->adopt(process.worker.str(), process.process_key);
+                 [this, running](const Status& status) {
+                   if (!status) {
+                     log_.error("workers of an earlier run were not looked for",
+                                {{"detail", status.error().detail}});
                    }
+                   for (const RunningProcess& process : *running) adopt(process);
                    if (checks_itself_) checker_->requestAll("started");
                  });
+}
+
+// What was under way when the service went goes on.
+void Service::adopt(const RunningProcess& process) {
+  // Nobody knows of a process: its deadline will end the worker.
+  if (process.process_key.empty()) return;
+  launcher_->adopt(process.worker.str(), process.process_key);
+  if (worker_status::isEnded(process.status)) {
+    launcher_->stop(process.worker.str(), Millis(0), kKillAfter);
+  } else if (process.status == worker_status::kTerminating) {
+    launcher_->stop(process.worker.str(), settings_.worker_shutdown_timeout, kKillAfter);
+  }
+}
+
+Millis Service::retireWorkers() {
+  constexpr Millis kToNotice = Seconds(1);
+  checker_->stop();
+  storage_->write(
+      [](Store& store) { store.launches().drainHost(); },
+      [this](const Status& status) {
+        retired_ = true;
+        if (status) return;
+        log_.error("workers were not told to finish", {{"detail", status.error().detail}});
+      });
+  return settings_.worker_shutdown_timeout + kKillAfter + kToNotice;
 }
 
 void Service::wireTriggers() {
@@ -320,7 +359,7 @@ void Service::wake(std::span<const Event> events) {
   std::map<std::string_view, std::size_t> pools;
   for (const Event& event : events) {
     if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
-    if (changesAPool(event)) pools[event.pool] += 1'000'000;
+    if (changesAPool(event) || tellsAWorker(event)) pools[event.pool] += 1'000'000;
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
   }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
@@ -340,8 +379,12 @@ void Service::tendWorkers(const Event& event) {
 void Service::reapVanished() {
   constexpr int kAtOnce = 1000;
   auto local = std::make_shared<std::vector<RunningProcess>>();
+  const auto failed = [this](const Status& status) {
+    log_.error("vanished workers were not reaped", {{"detail", status.error().detail}});
+  };
   storage_->read([local](Store& store) { *local = store.launches().localWorkers(kAtOnce); },
-                 [this, local](const Status&) {
+                 [this, local, failed](const Status& read) {
+                   if (!read) return failed(read);
                    std::erase_if(*local,
                                  [](const auto& process) { return isAlive(process.process_key); });
                    if (local->empty()) return;
@@ -350,7 +393,9 @@ void Service::reapVanished() {
                          for (const auto& process : *local)
                            store.launches().proveDead(process.worker);
                        },
-                       [](const Status&) {});
+                       [failed](const Status& written) {
+                         if (!written) failed(written);
+                       });
                  });
 }
 

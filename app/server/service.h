@@ -52,6 +52,12 @@ class Service {
   // Fires the triggers whose time has come.
   void fireDueTriggers() { dispatch_->tick(); }
 
+  // Launches nobody any more and asks the workers of this host to finish. How long the last of them
+  // may take.
+  Millis retireWorkers();
+  // Whether a launched worker of this host is still there.
+  bool hasWorkers() const { return !retired_ || launcher_->running() > 0; }
+
   // Ends all waiting, so that drain() can come to an end.
   void endWaits();
   void close();
@@ -66,7 +72,10 @@ class Service {
               const std::function<void(const std::string&)>& then);
   void wire(std::string secret);
   void wireLaunching();
+  using LaunchUnit = std::function<std::optional<Worker>(Store&)>;
+  void noteLaunch(LaunchUnit unit, std::function<void(const Worker&)> then = {});
   void launch(const LaunchOrder& order);
+  void adopt(const RunningProcess& process);
   void onCommit(std::span<const Event> events);
   void onForeignCommit(std::span<const Event> events);
   void wake(std::span<const Event> events);
@@ -105,7 +114,8 @@ class Service {
   std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
   std::atomic<bool> begun_ = false;
-  int ticks_ = 0;  // the main loop's
+  std::atomic<bool> retired_ = false;  // the workers know that they are to finish
+  int ticks_ = 0;                      // the main loop's
   std::unique_ptr<ProcessLauncher> launcher_;
   std::unique_ptr<Checker> checker_;
   std::unique_ptr<ServiceMachines> machines_;

@@ -7,12 +7,12 @@ void ServiceMachines::check(const Run& run) {
   checker_.request(run.pool, run.trigger, run.max_workers);
 }
 
-void ServiceMachines::reap(const Run& run, std::optional<Millis> stale_threshold) {
+void ServiceMachines::reap(const Run& run) {
   constexpr int kAtOnce = 1000;
   log_.debug("reap requested", {{"trigger", run.trigger}, {"pool", run.pool.str()}});
   storage_.write(
-      [pool = run.pool.str(), stale_threshold](Store& store) {
-        store.workers().stale(pool, stale_threshold, true, kAtOnce);
+      [run](Store& store) {
+        store.workers().stale(run.pool.str(), run.stale_threshold, true, kAtOnce);
       },
       [this, trigger = run.trigger](const Status& status) {
         if (status) return;

@@ -13,7 +13,7 @@ class ServiceMachines : public Machines {
   ServiceMachines(Checker& checker, Storage& storage, const Log& log)
       : checker_(checker), storage_(storage), log_(log) {}
   void check(const Run& run) override;
-  void reap(const Run& run, std::optional<Millis> stale_threshold) override;
+  void reap(const Run& run) override;
 
  private:
   Checker& checker_;

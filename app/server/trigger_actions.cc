@@ -1,8 +1,11 @@
 #include "app/server/trigger_actions.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+
+#include <cstdlib>
 
 #include "app/launch/http_post.h"
+#include "app/launch/program_beside.h"
 #include "app/launch/program_run.h"
 #include "models/trigger_spec.h"
 
@@ -20,18 +23,23 @@ void MusterProcess::setUrl(std::string url) {
 
 std::optional<std::string> MusterProcess::run(const std::string& machine, const Machines::Run& run,
                                               const std::stop_token& stop) {
-  std::error_code fault;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", fault);
-  if (fault) return "the program cannot be found: " + fault.message();
-  std::vector<std::string> argv = {self.string(), machine == machine::kReaper ? "reap" : "check"};
+  ProcessSpec spec;
+  spec.command = {programBeside("muster"), machine == machine::kReaper ? "reap" : "check"};
+  std::vector<std::string>& argv = spec.command;
   if (!run.pool.empty()) argv.insert(argv.end(), {"--pool", run.pool.str()});
   if (run.max_workers) argv.insert(argv.end(), {"--max-workers", std::to_string(*run.max_workers)});
+  if (run.stale_threshold) {
+    const double seconds = std::chrono::duration<double>(*run.stale_threshold).count();
+    argv.insert(argv.end(), {"--stale-threshold-seconds", fmt::format("{}", seconds)});
+  }
   {
     const std::lock_guard lock(mutex_);
     if (url_.empty()) return "the service does not listen yet";
     argv.insert(argv.end(), {"--url", url_});
   }
-  return runProgram(argv, kLongestRun, stop);
+  // With tokens configured, it needs one of them.
+  if (const char* const token = std::getenv("MUSTER_TOKEN")) spec.env["MUSTER_TOKEN"] = token;
+  return runProgram(spec, kLongestRun, stop);
 }
 
 std::optional<FunctionCall::Failure> NetworkCall::post(const Target& target,

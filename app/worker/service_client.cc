@@ -14,7 +14,7 @@ namespace {
 constexpr Millis kEndTimeout = Seconds(3);
 constexpr Millis kDefaultLease = Seconds(60);
 
-std::optional<Seconds> retryAfter(const ApiAnswer& answer) {
+std::optional<Seconds> retryAfter(const HttpAnswer& answer) {
   const auto found = answer.headers.find("retry-after");
   if (found == answer.headers.end()) return std::nullopt;
   constexpr int kLongest = 3600;
@@ -25,7 +25,7 @@ std::optional<Seconds> retryAfter(const ApiAnswer& answer) {
   return Seconds(std::clamp(seconds, 0, kLongest));
 }
 
-Refusal refusalOf(const ApiAnswer& answer) {
+Refusal refusalOf(const HttpAnswer& answer) {
   Refusal refusal{answer.status, "", fmt::format("status {}", answer.status), retryAfter(answer)};
   if (const auto problem = JsonAnswer::parse(answer.body)) {
     refusal.code = textOf(problem->root(), "code");
@@ -65,7 +65,7 @@ tl::expected<void, Refusal> done(const tl::expected<JsonAnswer, Refusal>& answer
 
 }  // namespace
 
-ServiceClient::Answer<JsonAnswer> ServiceClient::call(const ApiRequest& request) {
+ServiceClient::Answer<JsonAnswer> ServiceClient::call(const HttpRequest& request) {
   auto answer = api_.send(request);
   if (!answer) return tl::unexpected(Refusal{0, "unreachable", answer.error().what});
   if (!answer->ok()) return tl::unexpected(refusalOf(*answer));

@@ -74,6 +74,8 @@ class ServiceClient {
 
   ServiceClient(std::string url, std::string token) : api_(std::move(url), std::move(token)) {}
 
+  void setToken(std::string token) { api_.setToken(std::move(token)); }
+
   // `key` makes a repeated call the same registration.
   Answer<Registration> registerWorker(const WorkerIdentity& identity, const std::string& key);
   Answer<ClaimAnswer> claim(const std::string& pool, const std::string& worker, Millis wait,
@@ -86,7 +88,7 @@ class ServiceClient {
   Answer<void> end(const std::string& worker);
 
  private:
-  Answer<JsonAnswer> call(const ApiRequest& request);
+  Answer<JsonAnswer> call(const HttpRequest& request);
 
   ApiClient api_;
 };

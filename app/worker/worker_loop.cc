@@ -58,7 +58,8 @@ class WorkerLoop {
   SystemClock clock_;
   Log log_;
   WorkerWatch watch_;
-  std::random_device random_;
+  // By name: to look for the generator of the processor takes longer than to read from this one.
+  std::random_device random_{"/dev/urandom"};
   std::string worker_;
   std::string worker_token_;
   // The service may believe that we hold a job we know nothing of (any more).
@@ -94,9 +95,9 @@ WorkerExit WorkerLoop::run() {
                                 options_.capabilities};
   const std::string key =
       fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random_(), random_(), random_(), random_());
-  ServiceClient stranger(options_.url, options_.token);
+  ServiceClient client(options_.url, options_.token);
   const auto registration =
-      persist([&] { return stranger.registerWorker(identity, key); },
+      persist([&] { return client.registerWorker(identity, key); },
               watch_.now() + options_.connect_timeout, [this] { return !watch_.mayClaim(); });
   if (!registration) {
     if (!watch_.mayClaim()) return WorkerExit::kOk;
@@ -105,7 +106,7 @@ WorkerExit WorkerLoop::run() {
   worker_ = registration->worker_id;
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
-  ServiceClient client(options_.url, worker_token_);
+  client.setToken(worker_token_);
   WorkerExit exit = WorkerExit::kOk;
   {
     HeartbeatThread heartbeat(options_.url, *registration, watch_, log_);

@@ -16,8 +16,9 @@ using Names = std::vector<std::string>;
 class NotedMachines : public Machines {
  public:
   void check(const Run& run) override { note("check " + run.trigger + " " + run.pool.str()); }
-  void reap(const Run& run, std::optional<Millis> threshold) override {
-    note("reap " + run.trigger + " " + std::to_string(threshold.value_or(Millis(0)).count()));
+  void reap(const Run& run) override {
+    const Millis threshold = run.stale_threshold.value_or(Millis(0));
+    note("reap " + run.trigger + " " + std::to_string(threshold.count()));
   }
   Names take() {
     const std::lock_guard lock(mutex_);

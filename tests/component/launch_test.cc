@@ -13,18 +13,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
+ProcessSpec command(std::vector<std::string> argv) { return {"", std::move(argv), {}, ""}; }
+
 TEST(ProgramRun, tellsHowItEnded) {
   const std::stop_token never;
-  EXPECT_EQ(runProgram({"/bin/true"}, 20s, never), std::nullopt);
-  EXPECT_EQ(runProgram({"/bin/sh", "-c", "exit 7"}, 20s, never), "ended with 7");
-  EXPECT_TRUE(runProgram({"/no/such/program"}, 20s, never));
-  EXPECT_EQ(runProgram({"/bin/sleep", "100"}, 40ms, never), "took too long");
+  EXPECT_EQ(runProgram(command({"true"}), 20s, never), std::nullopt);
+  EXPECT_EQ(runProgram(command({"sh", "-c", "exit 7"}), 20s, never), "ended with 7");
+  EXPECT_EQ(runProgram(command({"sh", "-c", "kill -9 $$"}), 20s, never), "was ended by signal 9");
+  EXPECT_EQ(runProgram(command({"no_such_program"}), 20s, never),
+            "the program 'no_such_program' was not found in PATH");
+  EXPECT_EQ(runProgram(command({"sleep", "100"}), 40ms, never), "took too long");
 }
 
 TEST(ProgramRun, endsWhenItIsAskedToStop) {
   std::stop_source stop;
   std::jthread other([&] {
-    EXPECT_EQ(runProgram({"/bin/sleep", "100"}, 60s, stop.get_token()), "was stopped");
+    EXPECT_EQ(runProgram(command({"sleep", "100"}), 60s, stop.get_token()), "was stopped");
   });
   stop.request_stop();
 }
@@ -33,9 +37,18 @@ TEST(ProgramRun, inheritsNoFiles) {
   const int file = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC
   ASSERT_GE(file, 0);
   EXPECT_EQ(
-      runProgram({"/bin/sh", "-c", "test ! -e /proc/self/fd/" + std::to_string(file)}, 20s, {}),
+      runProgram(command({"sh", "-c", "test ! -e /proc/self/fd/" + std::to_string(file)}), 20s, {}),
       std::nullopt);
   ::close(file);
+}
+
+TEST(ProgramRun, seesOfTheServicesOwnVariablesOnlyWhatItIsGiven) {
+  ::setenv("MUSTER_STORE", "secret", 1);
+  ProcessSpec spec =
+      command({"sh", "-c", "test -z \"$MUSTER_STORE\" && test \"$MUSTER_TOKEN\" = t"});
+  spec.env["MUSTER_TOKEN"] = "t";
+  EXPECT_EQ(runProgram(spec, 20s, {}), std::nullopt);
+  ::unsetenv("MUSTER_STORE");
 }
 
 TEST(HttpPost, refusesPrivateAddresses) {

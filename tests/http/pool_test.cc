@@ -22,6 +22,23 @@ TEST_F(Pools, putting_creates_and_then_replaces) {
   EXPECT_EQ(http_.get(pool_.path()).json, replaced.json);
 }
 
+TEST_F(Pools, patching_can_unset) {
+  const std::int64_t usual = [this] {
+    pool_.configure("");
+    return http_.get(pool_.path()).json["scaling"]["max_workers"].asInt64();
+  }();
+  pool_.configure(R"("lease_seconds":90,"template":"echo","scaling":{"max_workers":4})");
+  const Reply reply = http_.patch(pool_.path() + "?unset=scaling.max_workers,template", "{}");
+  ASSERT_EQ(reply.status, 200) << reply;
+  EXPECT_EQ(reply.json["scaling"]["max_workers"], usual);
+  EXPECT_FALSE(reply.json.isMember("template"));
+  EXPECT_EQ(reply.json["lease_seconds"], 90);
+  const Reply both = http_.patch(pool_.path() + "?unset=lease_seconds", R"({"lease_seconds":70})");
+  EXPECT_EQ(both.json["lease_seconds"], 70) << "what is given holds";
+  EXPECT_TRUE(isProblem(http_.patch(pool_.path() + "?unset=max_wrokers", "{}"), 400));
+  EXPECT_TRUE(isProblem(http_.patch(pool_.path() + "?forget=slots", "{}"), 400));
+}
+
 TEST_F(Pools, patching_merges) {
   pool_.configure(R"("lease_seconds":10,"retry":{"max_retries":7,"base_ms":5})");
   const Reply reply = http_.patch(pool_.path(), R"({"slots":3,"retry":{"base_ms":6}})");

@@ -140,13 +140,30 @@ TEST_F(Metrics, are_in_the_text_format) {
     }
   }
   EXPECT_TRUE(reply.body.ends_with("\n"));
-  for (const char* metric :
-       {"muster_build_info", "muster_pool_jobs", "muster_pool_oldest_pending_seconds",
-        "muster_jobs_added_total", "muster_jobs_claimed_total", "muster_jobs_finished_total",
-        "muster_job_wait_seconds", "muster_job_run_seconds", "muster_leases_expired_total",
-        "muster_late_reports_total", "muster_workers", "muster_reaper_workers_total",
-        "muster_http_requests_total", "muster_http_request_duration_seconds",
-        "muster_store_commit_seconds", "muster_store_batch_size"}) {
+  for (const char* metric : {"muster_build_info",
+                             "muster_pool_jobs",
+                             "muster_pool_oldest_pending_seconds",
+                             "muster_jobs_added_total",
+                             "muster_jobs_claimed_total",
+                             "muster_jobs_finished_total",
+                             "muster_job_wait_seconds",
+                             "muster_job_run_seconds",
+                             "muster_leases_expired_total",
+                             "muster_late_reports_total",
+                             "muster_workers",
+                             "muster_reaper_workers_total",
+                             "muster_worker_launches_total",
+                             "muster_worker_exits_total",
+                             "muster_worker_startup_seconds",
+                             "muster_checker_duration_seconds",
+                             "muster_checker_runs_total",
+                             "muster_pool_workers_min",
+                             "muster_pool_workers_max",
+                             "muster_pool_workers_desired",
+                             "muster_http_requests_total",
+                             "muster_http_request_duration_seconds",
+                             "muster_store_commit_seconds",
+                             "muster_store_batch_size"}) {
     EXPECT_TRUE(typed.contains(metric)) << metric;
   }
 }

@@ -189,6 +189,23 @@ TEST_F(Workers, a_change_merges_metadata_and_sets_the_task) {
   EXPECT_TRUE(isProblem(http_.patch(path(name("none")), "{}"), 404));
 }
 
+TEST_F(Workers, one_that_does_not_say_what_it_does_is_shown_with_its_oldest_job) {
+  pool_.registerWorker(w_);
+  const auto listed = [this] {
+    return http_.get("/v1/workers?pool_id=" + pool_.name()).json["items"][0];
+  };
+  EXPECT_FALSE(listed().isMember("current_task_id"));
+  const auto jobs = pool_.pushMany(2);
+  const Json::Value first = pool_.claimOne(w_);
+  pool_.claimOne(w_);
+  EXPECT_EQ(listed()["current_task_id"], jobs[0]);
+  EXPECT_EQ(pool_.worker(w_)["current_task_id"], jobs[0]);
+  ASSERT_EQ(pool_.report("complete", first).status, 200);
+  EXPECT_EQ(listed()["current_task_id"], jobs[1]);
+  ASSERT_EQ(http_.patch(path(w_), R"({"current_task_id":"tea"})").status, 200);
+  EXPECT_EQ(listed()["current_task_id"], "tea");
+}
+
 TEST_F(Workers, only_an_ended_worker_can_be_forgotten) {
   pool_.registerWorker(w_);
   EXPECT_TRUE(isProblem(http_.del(path(w_)), 409, "worker_active"));

@@ -75,6 +75,18 @@ TEST_F(Commands, reap_names_the_silent_before_and_when_it_takes_them) {
   EXPECT_EQ(quiet.worker("silent")["status"], "lost");
 }
 
+TEST_F(Commands, pools_set_gives_a_setting_its_default_again) {
+  EXPECT_EQ(muster({"pools", "set", "mine", "max_workers=3", "template=echo"}).exit_code, 0);
+  EXPECT_EQ(http().get("/v1/pools/mine").json["scaling"]["max_workers"], 3);
+  const auto unset =
+      muster({"pools", "set", "mine", "template=", "scaling.max_workers=", "slots=2"});
+  EXPECT_EQ(unset.exit_code, 0) << unset;
+  const Json::Value now = http().get("/v1/pools/mine").json;
+  EXPECT_EQ(now["scaling"]["max_workers"], 10);
+  EXPECT_FALSE(now.isMember("template"));
+  EXPECT_EQ(now["slots"], 2);
+}
+
 TEST_F(Commands, push_makes_copies_in_batches) {
   http().post(pool().path("/pause"));
   const auto push = muster({"push", "p", "--data", R"({"a": 1})", "--count", "3"});

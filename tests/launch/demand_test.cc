@@ -40,6 +40,23 @@ TEST_F(Demand, ten_jobs_are_done_by_three_workers_at_a_time) {
   }
 }
 
+TEST_F(Demand, is_told_of_in_the_metrics) {
+  pool().pushMany(3);
+  ASSERT_TRUE(allDone(3));
+  ASSERT_TRUE(nobodyLeft());
+  const auto shows = [this](const std::string& line) {
+    return http().get("/metrics").body.find("\n" + line) != std::string::npos;
+  };
+  EXPECT_TRUE(becomes([&] {
+    return shows("muster_worker_exits_total{pool=\"p\",reason=\"ok\"} 3\n");
+  })) << http().get("/metrics").body;
+  EXPECT_TRUE(shows("muster_worker_launches_total{pool=\"p\",result=\"started\"} 3\n"));
+  EXPECT_TRUE(shows("muster_worker_startup_seconds_count{pool=\"p\"} 3\n"));
+  EXPECT_TRUE(shows("muster_workers{pool=\"p\",status=\"active\"} 0\n"));
+  EXPECT_TRUE(shows("muster_pool_workers_desired{pool=\"p\"} "));
+  EXPECT_FALSE(shows("muster_checker_duration_seconds_count 0\n"));
+}
+
 TEST_F(Demand, a_burst_launches_one_worker_for_each_job) {
   pool().configure(R"("template":"echo","scaling":{"max_workers":50})");
   for (int i = 0; i < 50; ++i) pool().push();

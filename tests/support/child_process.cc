@@ -40,6 +40,7 @@ struct Prepared {
   char* const* env;
   pid_t parent;
   bool obey_file_modes;
+  bool adopts_orphans;
 };
 
 // Between fork and exec: only calls that are safe there.
@@ -49,6 +50,7 @@ struct Prepared {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(kCannotStart);
   if (child.obey_file_modes) ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+  if (child.adopts_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (::chdir(child.folder) != 0) ::_exit(kCannotStart);
   const int none = ::open("/dev/null", O_RDONLY);
   const int out = ::open("stdout.txt", O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -69,8 +71,8 @@ ChildProcess::ChildProcess(const Command& command) : folder_(command.folder) {
   const std::vector<char*> argv_pointers = pointers(argv);
   const std::vector<char*> env_pointers = pointers(env);
   const std::string folder = folder_.string();
-  const Prepared child{folder.c_str(), argv_pointers.data(), env_pointers.data(), ::getpid(),
-                       command.obey_file_modes};
+  const Prepared child{folder.c_str(), argv_pointers.data(),    env_pointers.data(),
+                       ::getpid(),     command.obey_file_modes, command.adopts_orphans};
   pid_ = ::fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (pid_ == 0) becomeChild(child);

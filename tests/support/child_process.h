@@ -17,6 +17,7 @@ struct Command {
   std::filesystem::path folder;       // it runs here, stdout.txt and stderr.txt are written here
   std::vector<std::string> env = {};  // NAME=value, beside PATH and the settings of sanitizers
   bool obey_file_modes = false;       // root too gets "permission denied" where others would
+  bool adopts_orphans = false;        // like process 1 of a container
 };
 
 // A program in its own process group. It does not outlive this object, nor the test.

@@ -54,7 +54,10 @@ std::vector<std::string> Service::commandLine(std::uint16_t port) const {
 void Service::start(std::uint16_t port) {
   process_.reset();
   std::filesystem::remove(folder_ / "stdout.txt");
-  process_ = std::make_unique<ChildProcess>(Command{commandLine(port), folder_.path()});
+  Command command{commandLine(port), folder_.path()};
+  command.env = options_.env;
+  command.adopts_orphans = options_.adopts_orphans;
+  process_ = std::make_unique<ChildProcess>(command);
   port_ = 0;
   eventually(kPatience, [this] {
     port_ = announcedPort(process_->out());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/support/child_process.h"
 #include "tests/support/postgres_server.h"
@@ -20,6 +21,8 @@ struct ServiceOptions {
   std::string store = lastingStore();
   std::string settings = {};  // lines of muster.yml
   bool ticker = false;        // periodic duties run by themselves, not only by POST /v1/tick
+  std::vector<std::string> env = {};  // NAME=value
+  bool adopts_orphans = false;        // as process 1 of a container does
 };
 
 // The real program, serving on a free port of its own with a database of its own.

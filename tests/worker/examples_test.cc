@@ -1,4 +1,6 @@
 // The workers in examples/ do what the built-in one does.
+#include <signal.h>
+
 #include "tests/worker/worker_fixture.h"
 
 namespace muster::test {
@@ -18,6 +20,34 @@ class Examples : public WorkerFixture {
     EXPECT_EQ(code, 0) << process.err();
     return code.value_or(-1);
   }
+  // An example that has begun with the only job of the pool.
+  std::unique_ptr<ChildProcess> begin(std::vector<std::string> argv) {
+    argv.front() = std::string(MUSTER_EXAMPLES "/") + argv.front();
+    argv.insert(argv.begin(), "/usr/bin/env");
+    test::Command command{argv, folder_.path()};
+    command.env = {"MUSTER_URL=" + service().url(), "MUSTER_WORKER_ID=" + worker_};
+    auto process = std::make_unique<ChildProcess>(command);
+    EXPECT_TRUE(becomes(job_, "claimed")) << process->err();
+    return process;
+  }
+  // The lease is renewed by heartbeats, and the worker is seen to be alive.
+  void expectHeartbeats(const ChildProcess& process) {
+    const auto lease = [this] { return pool_.job(job_)["lease_expires_at"].asString(); };
+    const auto heard = [this] { return pool_.worker(worker_)["last_heartbeat"].asString(); };
+    const std::string first_lease = lease(), first_heard = heard();
+    EXPECT_TRUE(eventually(kPatience, [&] {
+      return lease() > first_lease && heard() > first_heard;
+    })) << process.err();
+  }
+  void expectGivenBack(ChildProcess& process) {
+    EXPECT_EQ(process.wait(), 0) << process.err();
+    const Json::Value now = pool_.job(job_);
+    EXPECT_EQ(now["status"], "pending");
+    EXPECT_EQ(now["attempts"], 0) << "the try does not count";
+    EXPECT_EQ(pool_.lastEventType(job_), "job.released");
+    EXPECT_EQ(workerStatus(), "terminated");
+  }
+  Json::Value job_;
   std::string resultOf(const Json::Value& job) {
     return http_.get("/v1/jobs/" + job["id"].asString()).raw("result");
   }
@@ -54,6 +84,43 @@ TEST_F(Examples, the_shell_worker_reports_failures) {
   run({"worker.sh", pool_.name(), "sh", "-c", "exit 75"});
   EXPECT_EQ(pool_.job(job)["status"], "pending");
   EXPECT_EQ(pool_.job(job)["attempts"], 1) << "the second try does not count";
+}
+
+TEST_F(Examples, the_shell_worker_keeps_its_job_and_gives_it_back_on_sigterm) {
+  job_ = pool_.push();
+  const auto process = begin({"worker.sh", pool_.name(), "sh", "-c", kUntilGo});
+  ASSERT_TRUE(appears("pid")) << process->err();
+  expectHeartbeats(*process);
+  process->signal(SIGTERM);
+  expectGivenBack(*process);
+  EXPECT_TRUE(commandEnds());
+}
+
+TEST_F(Examples, the_shell_worker_stops_when_it_was_written_off) {
+  job_ = pool_.push();
+  const auto process = begin({"worker.sh", pool_.name(), "sh", "-c", kUntilGo});
+  ASSERT_TRUE(appears("pid")) << process->err();
+  ASSERT_EQ(http_.patch("/v1/workers/" + worker_, R"({"status":"terminated"})").status, 200);
+  EXPECT_TRUE(process->wait()) << process->err();
+  EXPECT_TRUE(commandEnds());
+  EXPECT_EQ(pool_.job(job_)["status"], "pending");
+}
+
+TEST_F(Examples, the_python_worker_keeps_its_job_and_gives_it_back_on_sigterm) {
+  job_ = pool_.push(R"("data":{"delay_seconds":1000})");
+  const auto process = begin({"worker.py", pool_.name()});
+  expectHeartbeats(*process);
+  process->signal(SIGTERM);
+  expectGivenBack(*process);
+}
+
+TEST_F(Examples, the_python_worker_keeps_the_lease_of_its_last_job_when_it_is_to_end) {
+  job_ = pool_.push(R"("data":{"delay_seconds":4})");
+  const auto process = begin({"worker.py", pool_.name()});
+  ASSERT_EQ(http_.post("/v1/workers/" + worker_ + "/terminate").status, 200);
+  EXPECT_EQ(process->wait(), 0) << process->err();
+  EXPECT_EQ(pool_.job(job_)["status"], "done") << "the lease is 3 seconds";
+  EXPECT_EQ(pool_.job(job_)["attempts"], 1);
 }
 
 TEST_F(Examples, the_python_worker_takes_jobs_until_there_are_no_more) {

@@ -55,7 +55,7 @@ constexpr Sql kDrainable{
     "AND w.status NOT IN ('starting', 'terminating') GROUP BY w.worker_id "
     "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"};
 constexpr Sql kRunning{
-    "SELECT worker_id, process_key FROM workers WHERE launched_at IS NOT NULL "
+    "SELECT worker_id, process_key, status FROM workers WHERE launched_at IS NOT NULL "
     "AND exited_at IS NULL AND host = $1"};
 constexpr Sql kLocal{
     "SELECT worker_id, process_key FROM workers WHERE ended_at IS NULL AND launched_at IS NULL "
@@ -190,13 +190,13 @@ void Launches::started(const WorkerId& worker, const std::string& process_key) {
   s_.db.execute(kStarted, worker, process_key, pid);
 }
 
-void Launches::notStarted(const WorkerId& id, const std::string& why) {
-  exited(id, ProcessEnd{.output = why});
+std::optional<Worker> Launches::notStarted(const WorkerId& id, const std::string& why) {
+  return exited(id, ProcessEnd{.output = why});
 }
 
-void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
-  const auto worker = Workers(s_).find(id);
-  if (!worker) return;
+std::optional<Worker> Launches::exited(const WorkerId& id, const ProcessEnd& end) {
+  auto worker = Workers(s_).find(id);
+  if (!worker) return worker;
   s_.db.execute(kExited, id, s_.now, end.exit_code, end.exit_signal, end.max_rss_bytes);
   s_.db.execute(kKeepOutput, id, end.output, end.truncated);
   const bool never_registered = worker->status == worker_status::kStarting;
@@ -219,7 +219,7 @@ void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
   }
   s_.emit(eventOf(event_type::kWorkerExited, *worker, endDetails(end, "")));
   if (end.clean() && worker->jobs_done > 0) forgetCrashes(*worker);
-  if (worker->launch_verdict != "open") return;
+  if (worker->launch_verdict != "open") return worker;
   if (never_registered) {
     failed(*worker, end, "it ended before it registered");
   } else if (!end.clean() && *worker->launched_at > s_.now - kProvesItself) {
@@ -227,6 +227,7 @@ void Launches::exited(const WorkerId& id, const ProcessEnd& end) {
   } else {
     s_.db.execute(kVerdict, id, "none");
   }
+  return worker;
 }
 
 // A crash with a job in hand is the job's fault, until too many different jobs have it.
@@ -280,7 +281,9 @@ Result<Worker> Launches::admit(const NewWorker& given, const std::string& token)
                 writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
                 s_.now, given.metadata.empty() ? "{}" : given.metadata);
   const Worker worker = *Workers(s_).find(given.id);
-  s_.emit(eventOf(event_type::kWorkerRegistered, worker));
+  Event registered = eventOf(event_type::kWorkerRegistered, worker);
+  registered.took = s_.now - *worker.launched_at;
+  s_.emit(std::move(registered));
   return worker;
 }
 
@@ -325,10 +328,20 @@ std::int64_t Launches::drain(const PoolId& pool, std::int64_t count) {
   return static_cast<std::int64_t>(chosen.size());
 }
 
+void Launches::drainHost() {
+  WorkerChange change;
+  change.status = std::string(worker_status::kTerminating);
+  for (const RunningProcess& process : running()) {
+    if (!worker_status::isEnded(process.status)) Workers(s_).change(process.worker, change).value();
+  }
+}
+
 std::vector<RunningProcess> Launches::running() {
   std::vector<RunningProcess> processes;
   auto rows = s_.db.query(kRunning, s_.rules.host);
-  while (rows.next()) processes.push_back({WorkerId(rows->string(0)), rows->string(1)});
+  while (rows.next()) {
+    processes.push_back({WorkerId(rows->string(0)), rows->string(1), rows->string(2)});
+  }
   return processes;
 }
 

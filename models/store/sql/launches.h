@@ -26,6 +26,7 @@ struct LaunchOrder {
 struct RunningProcess {
   WorkerId worker;
   std::string process_key;  // empty: it was ordered, and nobody knows whether it was started
+  std::string status = {};  // of the worker
 };
 
 struct WorkerOutput {
@@ -47,10 +48,11 @@ class Launches {
   // A worker that is `starting` and may register until the deadline.
   LaunchOrder order(const Pool& pool, Millis start_timeout);
   void started(const WorkerId& worker, const std::string& process_key);
-  // No process came to be.
-  void notStarted(const WorkerId& worker, const std::string& why);
-  // The process has ended: whatever the worker still held goes back to its pool.
-  void exited(const WorkerId& worker, const ProcessEnd& end);
+  // No process came to be; the worker as it was.
+  std::optional<Worker> notStarted(const WorkerId& worker, const std::string& why);
+  // The process has ended: whatever the worker still held goes back to its pool; the worker as it
+  // was before.
+  std::optional<Worker> exited(const WorkerId& worker, const ProcessEnd& end);
 
   // Registers a worker. One that was launched must show its token in time: kWorkerIdTaken, kGone.
   Result<Worker> admit(const NewWorker& worker, const std::string& launch_token);
@@ -63,6 +65,8 @@ class Launches {
   std::int64_t giveUpStarting(int limit);
   // Asks up to `count` workers to stop: idle ones first, then those with the youngest job.
   std::int64_t drain(const PoolId& pool, std::int64_t count);
+  // Asks every launched worker of this host to stop.
+  void drainHost();
 
   // Every launched worker of this host whose process has not been seen to end.
   std::vector<RunningProcess> running();

@@ -124,11 +124,13 @@ Result<Pools::Saved> Pools::put(const PoolId& id, const PoolSettings& settings,
 }
 
 Result<Pools::Saved> Pools::patch(const PoolId& id, const PoolSettings& changes,
-                                  IfVersion if_version) {
+                                  IfVersion if_version, const std::vector<std::string>& unset) {
   auto old = find(id);
   if (!old) return tl::unexpected(missing(id));
   if (auto ok = checkVersion(*old, if_version); !ok) return tl::unexpected(ok.error());
-  return save(id, overlay(old->given, changes), old);
+  PoolSettings kept = old->given;
+  for (const std::string& name : unset) unsetField(kept, name);
+  return save(id, overlay(kept, changes), old);
 }
 
 Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,

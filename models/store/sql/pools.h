@@ -28,7 +28,9 @@ class Pools {
   // Replaces the settings (or makes the pool); `if_version` guards it: kVersionMismatch.
   Result<Saved> put(const PoolId& id, const PoolSettings& settings, IfVersion if_version = {});
   // Changes what `changes` sets; kNotFound, kVersionMismatch.
-  Result<Saved> patch(const PoolId& id, const PoolSettings& changes, IfVersion if_version = {});
+  // `unset` names settings that are to have their default again.
+  Result<Saved> patch(const PoolId& id, const PoolSettings& changes, IfVersion if_version = {},
+                      const std::vector<std::string>& unset = {});
 
   // kNotFound, kVersionMismatch, kPoolNotEmpty while it has jobs.
   Status remove(const PoolId& id, IfVersion if_version = {});

@@ -60,6 +60,9 @@ constexpr Sql kCountByStatus{
 constexpr Sql kCountBusy{
     "SELECT count(DISTINCT w.worker_id) FROM workers w JOIN jobs j ON j.claimed_by = w.worker_id "
     "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.status = 'active'"};
+constexpr Sql kOldestHeld{
+    "SELECT id FROM jobs WHERE claimed_by = $1 AND status = 'claimed' "
+    "ORDER BY claimed_at, seq LIMIT 1"};
 constexpr Sql kLiveInPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $1 AND status = 'active' LIMIT 1000"};
 constexpr Sql kDeleteOutput{"DELETE FROM worker_outputs WHERE worker_id = $1"};
@@ -144,6 +147,19 @@ std::optional<Worker> Workers::find(const WorkerId& id) {
   return readRow(*rows);
 }
 
+std::optional<Worker> Workers::show(const WorkerId& id) {
+  auto worker = find(id);
+  if (worker) addHeldJob(*worker);
+  return worker;
+}
+
+// Looked up when somebody asks, so that a claim need not write it down.
+void Workers::addHeldJob(Worker& worker) {
+  if (!worker.current_task.empty() || worker_status::isEnded(worker.status)) return;
+  auto held = s_.db.query(kOldestHeld, worker.id);
+  if (held.next()) worker.current_task = held->string(0);
+}
+
 Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
   if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
@@ -222,6 +238,12 @@ Status Workers::remove(const WorkerId& id, IfVersion if_version) {
 }
 
 WorkerPage Workers::list(const WorkerFilter& filter, const std::string& cursor, int limit) {
+  WorkerPage page = readPage(filter, cursor, limit);
+  for (Worker& worker : page.workers) addHeldJob(worker);
+  return page;
+}
+
+WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& cursor, int limit) {
   s_.flushTries();
   const auto wanted = [&](const Worker& worker) {
     const auto& statuses = filter.statuses;

@@ -46,6 +46,9 @@ class Workers {
   Status remove(const WorkerId& id, IfVersion if_version = {});
 
   std::optional<Worker> find(const WorkerId& id);
+  // For people: one that does not say what it is doing is shown with the oldest job it holds. So is
+  // each of list().
+  std::optional<Worker> show(const WorkerId& id);
   WorkerPage list(const WorkerFilter& filter, const std::string& cursor, int limit);
 
   // What a claim must know: kGone for an ended worker, kWorkerUnknown for an unregistered one where
@@ -73,6 +76,8 @@ class Workers {
                    const FailureReport& report = {});
 
  private:
+  WorkerPage readPage(const WorkerFilter& filter, const std::string& cursor, int limit);
+  void addHeldJob(Worker& worker);
   static Worker readRow(const SqlRows& row);
   static Error gone(const WorkerId& id, std::string_view status);
   std::optional<Claimer> claimerRow(const WorkerId& id);

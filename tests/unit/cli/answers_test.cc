@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 TEST(ProblemText, saysTitleDetailAndEveryField) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 422;
   answer.body = R"({"title":"Invalid request","detail":"2 fields are wrong","status":422,
     "errors":[{"pointer":"/priority","code":"type","detail":"must be a whole number"},
@@ -22,7 +22,7 @@ TEST(ProblemText, saysTitleDetailAndEveryField) {
 }
 
 TEST(ProblemText, namesTheRequestOfAServerFault) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 503;
   answer.body = R"({"title":"Draining","request_id":"r1"})";
   answer.headers["retry-after"] = "2";
@@ -30,7 +30,7 @@ TEST(ProblemText, namesTheRequestOfAServerFault) {
 }
 
 TEST(ProblemText, tellsWhereTheTokenGoes) {
-  ApiAnswer answer;
+  HttpAnswer answer;
   answer.status = 401;
   answer.body = R"({"title":"Unauthorized"})";
   EXPECT_EQ(problemText(answer), "Unauthorized\n  give a token with --token or MUSTER_TOKEN\n");
@@ -38,7 +38,7 @@ TEST(ProblemText, tellsWhereTheTokenGoes) {
 
 TEST(ProblemText, copesWithAnswersThatAreNoProblems) {
   for (const std::string body : {"", "<html>", "[1]", "{}", "{\"title\":\"\"}"}) {
-    ApiAnswer answer;
+    HttpAnswer answer;
     answer.status = 502;
     answer.body = body;
     EXPECT_EQ(problemText(answer),
@@ -69,24 +69,32 @@ TEST(PoolAssignments, becomeSettingsOfTheRightGroupAndType) {
       {{"slots={}"}, R"({"slots":"{}"})"},
   };
   for (const auto& [assignments, json] : cases) {
-    const auto made = poolSettingsJson(assignments);
+    const auto made = readPoolAssignments(assignments);
     ASSERT_TRUE(made) << assignments[0];
-    EXPECT_EQ(*made, json);
+    EXPECT_EQ(made->json, json);
+    EXPECT_TRUE(made->unset.empty());
   }
+}
+
+TEST(PoolAssignments, withoutAValueUnset) {
+  const auto made = readPoolAssignments({"max_workers=", "template=", "slots=2"});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->json, R"({"slots":2})");
+  EXPECT_EQ(made->unset, (std::vector<std::string>{"scaling.max_workers", "template"}));
 }
 
 TEST(PoolAssignments, reportsEveryBadArgument) {
   const auto made =
-      poolSettingsJson({"max_wrokers=4", "paused", "slots=", "slots=1", "slots=2", "=3"});
+      readPoolAssignments({"max_wrokers=4", "paused", "slots=", "slots=1", "lost=", "=3"});
   ASSERT_FALSE(made);
   std::vector<std::string> faults;
   for (const auto& fault : made.error().fields)
     faults.push_back(fault.pointer + ": " + fault.detail);
-  EXPECT_EQ(faults,
-            (std::vector<std::string>{"max_wrokers: unknown setting of a pool, did you mean "
-                                      "\"max_workers\"?",
-                                      "paused: expected key=value", "slots=: expected key=value",
-                                      "slots: is given twice", ": unknown setting of a pool"}));
+  EXPECT_EQ(faults, (std::vector<std::string>{
+                        "max_wrokers: unknown setting of a pool, did you mean "
+                        "\"max_workers\"?",
+                        "paused: expected key=value", "slots: is given twice",
+                        "lost: unknown setting of a pool", ": unknown setting of a pool"}));
 }
 
 TEST(NewJobJson, keepsTheDataAsItWasWritten) {

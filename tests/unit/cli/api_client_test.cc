@@ -89,7 +89,7 @@ TEST(ApiClient, sendsTheRequestAndReadsTheAnswer) {
     EXPECT_TRUE(answer->ok());
     EXPECT_EQ(answer->headers.at("etag"), "\"7\"");
     EXPECT_EQ(answer->body, "{\"id\":1}");
-    EXPECT_EQ(answer->date, parseTime("2026-03-01T12:00:00Z"));
+    EXPECT_EQ(answer->date(), parseTime("2026-03-01T12:00:00Z"));
   }
   const std::string request = service.request();
   EXPECT_TRUE(request.starts_with("POST /v1/pools/p/jobs HTTP/1.1\r\n")) << request;
@@ -157,6 +157,58 @@ TEST(ApiClient, speaksHttpOnly) {
     ApiClient api(url, "");
     EXPECT_FALSE(api.send({.path = "/passwd", .timeout = Millis(200)})) << url;
   }
+}
+
+std::string textAnswered(const std::string& answer) {
+  OneAnswer service(answer);
+  ApiClient api(service.url(), "");
+  const auto got = api.send({.path = "/", .timeout = Seconds(5)});
+  return got ? std::to_string(got->status) + " " + got->body : "none: " + got.error().what;
+}
+
+TEST(ApiClient, readsEveryWayToSendABody) {
+  EXPECT_EQ(textAnswered("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"),
+            "200 abcde");
+  EXPECT_EQ(textAnswered("HTTP/1.1 200 OK\r\n\r\nuntil the end"), "200 until the end");
+  EXPECT_EQ(textAnswered("HTTP/1.1 204 No Content\r\n\r\n"), "204 ");
+  EXPECT_EQ(
+      textAnswered("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+      "200 x");
+}
+
+TEST(ApiClient, anAnswerThatBreaksOffIsNone) {
+  for (const std::string text :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
+    EXPECT_EQ(textAnswered(text), "none: the connection broke") << text;
+  }
+  EXPECT_EQ(textAnswered("SSH-2.0-OpenSSH_9.2\r\n"),
+            "none: what answers there does not speak HTTP");
+}
+
+TEST(ApiClient, doesNotWaitForABodyThatIsNotWanted) {
+  OneAnswer service("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nthe first of many");
+  ApiClient api(service.url(), "");
+  const auto answer = api.send({.path = "/", .head_only = true});
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(answer->status, 200);
+}
+
+TEST(ApiClient, aHeaderCannotHoldALineBreak) {
+  OneAnswer service("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  ApiClient api(service.url(), "secret\r\nX-Evil: 1");
+  const auto answer = api.send({.path = "/"});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().what, "the header Authorization holds a line break");
+}
+
+TEST(ApiClient, whoGivesUpDoesNotWait) {
+  OneAnswer service("");
+  ApiClient api(service.url(), "");
+  const auto answer = api.send({.path = "/", .given_up = [] { return true; }});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().what, "given up");
 }
 
 }  // namespace

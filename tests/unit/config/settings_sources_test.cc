@@ -55,6 +55,7 @@ const std::vector<Sample> kSamples = {
     {"worker_max_jobs", "7", "0", "many"},
     {"worker_idle_timeout_seconds", "0", "300", "-3"},
     {"launch_rate", "5", "1000", "0"},
+    {"on_stop", "drain", "leave", "kill"},
 };
 
 const SettingRow& rowOf(const Sample& sample) {

@@ -1,0 +1,183 @@
+#include "app/http/http_client.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cctype>
+#include <ctime>
+#include <limits>
+
+namespace muster {
+namespace {
+
+namespace http = boost::beast::http;
+using Parser = http::response_parser<http::string_body>;
+
+constexpr std::size_t kMaxHeaderBytes = 64U << 10;
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::string textOf(const HttpRequest& request, const HttpUrl& url) {
+  std::string text =
+      fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: muster/{}\r\n", request.method,
+                  url.path, url.path.empty() && request.path.empty() ? "/" : request.path,
+                  url.authority(), MUSTER_VERSION);
+  for (const auto& [name, value] : request.headers) {
+    if (value.find_first_of("\r\n") != std::string::npos) {
+      throw WireError(fmt::format("the header {} holds a line break", name));
+    }
+    text += fmt::format("{}: {}\r\n", name, value);
+  }
+  if (request.body || request.method != "GET") {
+    text += fmt::format("Content-Length: {}\r\n", request.body ? request.body->size() : 0);
+  }
+  return text + "\r\n" + request.body.value_or("");
+}
+
+void takeHead(const Parser& parser, HttpAnswer& answer) {
+  answer.status = parser.get().result_int();
+  for (const auto& field : parser.get()) {
+    const auto name = field.name_string();
+    const auto value = field.value();
+    answer.headers[lowered({name.data(), name.size()})] = {value.data(), value.size()};
+  }
+}
+
+// The answers to one request, interim ones left out, as their bytes come in.
+class Reading {
+ public:
+  Reading(const HttpRequest& request, const std::function<bool(std::string_view)>& on_bytes)
+      : request_(request), on_bytes_(on_bytes) {
+    begin();
+  }
+
+  // False when the answer is whole, or enough of it.
+  bool take(std::string_view bytes) {
+    pending_.append(bytes);
+    while (!pending_.empty() && !parser_->is_done()) {
+      boost::beast::error_code error;
+      const std::size_t used =
+          parser_->put(boost::asio::const_buffer(pending_.data(), pending_.size()), error);
+      pending_.erase(0, used);
+      if (error == http::error::need_more) break;
+      if (error) throw WireError("what answers there does not speak HTTP");
+      if (parser_->is_done() && parser_->get().result_int() < 200) {
+        begin();
+        continue;
+      }
+      if (!handOver()) return false;
+    }
+    return !parser_->is_done();
+  }
+
+  void close() {
+    boost::beast::error_code error;
+    if (parser_->is_header_done()) parser_->put_eof(error);
+    if (!parser_->is_done() || error) throw WireError("the connection broke");
+    handOver();
+  }
+
+  HttpAnswer answer() {
+    takeHead(*parser_, answer_);
+    if (!on_bytes_ || !answer_.ok()) answer_.body = std::move(parser_->get().body());
+    return std::move(answer_);
+  }
+
+  // The connection can carry another request.
+  bool reusable() const { return parser_->is_done() && parser_->keep_alive() && pending_.empty(); }
+
+ private:
+  void begin() {
+    parser_.emplace();
+    parser_->header_limit(kMaxHeaderBytes);
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
+    parser_->eager(true);
+    parser_->skip(request_.method == "HEAD");
+  }
+
+  bool handOver() {
+    if (!parser_->is_header_done()) return true;
+    if (request_.head_only) return false;
+    if (!on_bytes_) return true;
+    const unsigned status = parser_->get().result_int();
+    if (status < 200 || status >= 300) return true;
+    std::string& body = parser_->get().body();
+    const bool more = body.empty() || on_bytes_(body);
+    body.clear();
+    return more;
+  }
+
+  const HttpRequest& request_;
+  const std::function<bool(std::string_view)>& on_bytes_;
+  std::optional<Parser> parser_;
+  std::string pending_;
+  HttpAnswer answer_;
+};
+
+}  // namespace
+
+std::optional<Time> HttpAnswer::date() const {
+  const auto found = headers.find("date");
+  if (found == headers.end()) return std::nullopt;
+  std::tm parts{};
+  if (::strptime(found->second.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
+    return std::nullopt;
+  }
+  return Time(Seconds(::timegm(&parts)));
+}
+
+HttpClient::HttpClient(HttpUrl url, Wire::AddressRule allowed)
+    : url_(std::move(url)), allowed_(std::move(allowed)) {}
+
+tl::expected<HttpAnswer, Unreachable> HttpClient::send(const HttpRequest& request) {
+  return run(request,
+             {std::chrono::steady_clock::now() + request.timeout, std::nullopt, request.given_up},
+             {});
+}
+
+tl::expected<HttpAnswer, Unreachable> HttpClient::stream(const HttpRequest& request, Millis silence,
+                                                         const TakeBytes& on_bytes) {
+  return run(request, {Patience::Moment::max(), silence, request.given_up}, on_bytes);
+}
+
+tl::expected<HttpAnswer, Unreachable> HttpClient::run(const HttpRequest& request,
+                                                      const Patience& patience,
+                                                      const TakeBytes& on_bytes) {
+  try {
+    return exchange(request, patience, on_bytes);
+  } catch (const WireTimeout&) {
+    return tl::unexpected(
+        Unreachable{fmt::format("no answer to {} {} in time", request.method, request.path)});
+  } catch (const WireError& error) {
+    return tl::unexpected(Unreachable{error.what(), error.refused});
+  }
+}
+
+HttpAnswer HttpClient::exchange(const HttpRequest& request, const Patience& patience,
+                                const TakeBytes& on_bytes) {
+  const std::string text = textOf(request, url_);
+  // A connection is kept only when the exchange came to its end.
+  std::unique_ptr<Wire> wire = std::move(wire_);
+  if (!wire || wire->isStale()) wire = std::make_unique<Wire>(url_, allowed_, patience);
+  wire->write(text, patience);
+  Reading reading(request, on_bytes);
+  std::array<char, 16384> room;
+  for (;;) {
+    const std::size_t count = wire->read(room.data(), room.size(), patience);
+    if (count == 0) {
+      reading.close();
+      return reading.answer();
+    }
+    if (!reading.take({room.data(), count})) break;
+  }
+  if (reading.reusable()) wire_ = std::move(wire);
+  return reading.answer();
+}
+
+}  // namespace muster

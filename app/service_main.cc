@@ -1,0 +1,11 @@
+// The commands that need the server or the store. `muster` hands them over to this program.
+#include "app/cli/run_command.h"
+
+int main(int argc, char** argv) {
+  return muster::runMuster(
+      argc, argv,
+      [](const muster::ServiceCommand& command, const auto& env, muster::Terminal& terminal) {
+        return std::visit([&](const auto& each) { return muster::run(each, env, terminal); },
+                          command);
+      });
+}

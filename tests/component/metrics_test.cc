@@ -1,0 +1,80 @@
+#include "app/metrics/metrics.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kHostile = "a\"} 1\nmuster_x{pool=\"\\";
+const std::string kEscaped = R"(a\"} 1\nmuster_x{pool=\"\\)";
+
+bool shows(const Metrics& metrics, const std::string& line) {
+  return ("\n" + metrics.expose({})).find("\n" + line + "\n") != std::string::npos;
+}
+
+Metrics& withRoutes(Metrics& metrics) {
+  metrics.setRoutes({});
+  return metrics;
+}
+
+TEST(MetricsOfWorkers, countLaunchesExitsAndStarts) {
+  Metrics metrics;
+  withRoutes(metrics);
+  metrics.countLaunch("p", "started");
+  metrics.countLaunch("p", "started");
+  metrics.countLaunch("p", "failed");
+  metrics.countExit("p", "ok");
+  Event registered;
+  registered.type = event_type::kWorkerRegistered;
+  registered.pool = "p";
+  metrics.countEvents(std::vector{registered});
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_startup_seconds_count{pool="p"} 0)"))
+      << "one that nobody launched is not counted";
+  registered.took = 40ms;
+  metrics.countEvents(std::vector{registered});
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_launches_total{pool="p",result="started"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_launches_total{pool="p",result="failed"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_exits_total{pool="p",reason="ok"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_startup_seconds_bucket{pool="p",le="0.025"} 0)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_startup_seconds_bucket{pool="p",le="0.05"} 1)"));
+}
+
+TEST(MetricsOfWorkers, tellOfChecks) {
+  Metrics metrics;
+  withRoutes(metrics);
+  Decision decision;
+  decision.pool = PoolId("p");
+  decision.trigger = "tick";
+  decision.direction = "up";
+  decision.desired_workers = 3;
+  metrics.countCheck(decision, 2ms);
+  EXPECT_TRUE(shows(metrics, "muster_checker_duration_seconds_count 1"));
+  EXPECT_TRUE(shows(metrics, R"(muster_checker_duration_seconds_bucket{le="0.0025"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_pool_workers_desired{pool="p"} 3)"));
+}
+
+TEST(MetricsOfWorkers, cannotBeForgedByTheNameOfAPool) {
+  Metrics metrics;
+  withRoutes(metrics);
+  metrics.countLaunch(kHostile, "started");
+  metrics.countExit(kHostile, "ok");
+  Decision decision;
+  decision.pool = PoolId(kHostile);
+  decision.trigger = kHostile;
+  decision.direction = "hold";
+  metrics.countCheck(decision, 1ms);
+  const std::string text = metrics.expose({{kHostile, PoolStats{}, 0, 1}});
+  EXPECT_EQ(text.find("\nmuster_x"), std::string::npos) << text;
+  for (const std::string& line :
+       {"muster_worker_launches_total{pool=\"" + kEscaped + "\",result=\"started\"} 1",
+        "muster_worker_exits_total{pool=\"" + kEscaped + "\",reason=\"ok\"} 1",
+        "muster_pool_workers_desired{pool=\"" + kEscaped + "\"} 0",
+        "muster_workers{pool=\"" + kEscaped + "\",status=\"active\"} 0"}) {
+    EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster
