@@ -28,10 +28,14 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, or where it would be by default, so that a restart
-// finds it.
+// Running workers write beside the database, or where else the service keeps things, so that a
+// restart finds it.
 std::string outputFolder(const Settings& settings) {
-  if (isPostgres(settings.store)) return std::filesystem::absolute("data/worker_output").string();
+  if (isPostgres(settings.store)) {
+    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
+    const std::filesystem::path folder = state != nullptr ? state : "data";
+    return (std::filesystem::absolute(folder) / "worker_output").string();
+  }
   const auto path = sqlitePath(settings.store);
   if (!path || *path == ":memory:") {
     return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
