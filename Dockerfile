@@ -27,7 +27,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_WERROR=OFF
 FROM debian:trixie-slim
 RUN apt-get update && apt-get install -y --no-install-recommends \
       ca-certificates libdrogon1t64 libjsoncpp26 libsqlite3-0 libyaml-cpp0.8 libssl3t64 \
-      libfmt10 libjemalloc2 tzdata \
+      libfmt10 libjemalloc2 libpq5 tzdata \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --no-log-init --uid 10001 --home-dir /var/lib/muster --shell /usr/sbin/nologin muster \
     && install -d -o muster -g muster -m 0750 /var/lib/muster \
@@ -36,6 +36,7 @@ COPY --from=build /usr/local/bin/muster /usr/local/bin/muster-service /usr/local
 # muster.yml is looked for in the working directory. What stands here beats the file.
 WORKDIR /etc/muster
 ENV MUSTER_LISTEN=0.0.0.0:8080 \
+    STATE_DIRECTORY=/var/lib/muster \
     MUSTER_STORE=sqlite:/var/lib/muster/muster.db
 USER muster
 VOLUME /var/lib/muster

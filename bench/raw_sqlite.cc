@@ -30,8 +30,8 @@ constexpr std::array kTexts{
     "INSERT INTO job_payloads (seq, data) VALUES (?1, ?2)",
     "INSERT INTO events (at, type, pool_id, job_id, worker_id, attempt, job_seq) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    "INSERT INTO lane_counts (lane_id, pending, claimed, done, poisoned, cancelled) "
-    "VALUES (?1, ?2, ?3, ?4, 0, 0) ON CONFLICT (lane_id) DO UPDATE SET "
+    "INSERT INTO lane_counts (lane_id, writer, pending, claimed, done, poisoned, cancelled) "
+    "VALUES (?1, 0, ?2, ?3, ?4, 0, 0) ON CONFLICT (lane_id, writer) DO UPDATE SET "
     "pending = pending + excluded.pending, claimed = claimed + excluded.claimed, "
     "done = done + excluded.done",
     "SELECT j.seq, j.id, p.data FROM jobs j JOIN job_payloads p ON p.seq = j.seq "

@@ -301,8 +301,6 @@ std::vector<SettingRow> makeTable() {
       row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
       row("on_stop", choice<&S::on_stop, kOnStops>(),
           "what a stop does to launched workers: leave them, or have them finish"),
-      row("worker_output_folder", text<&S::worker_output_folder, isPath>("a folder"),
-          "where running workers write; beside the SQLite file, else data/worker_output"),
       row("cluster", choice<&S::cluster, kClusterModes>(),
           "several nodes share the store; auto: with PostgreSQL"),
       row("node_id", text<&S::node_id, isNodeId>("1 to 128 of A-Z a-z 0-9 . _ ~ : -"),

@@ -100,7 +100,6 @@ struct Settings {
   Seconds worker_idle_timeout{30};
   int launch_rate = 20;  // workers a second
   OnStop on_stop = OnStop::kLeave;
-  std::string worker_output_folder;  // empty: beside the database
 
   ClusterMode cluster = ClusterMode::kAuto;
   std::string node_id;  // empty: made from the name of the machine and the port

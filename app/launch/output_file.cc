@@ -46,7 +46,7 @@ void OutputFile::readInto(ProcessEnd& end) const {
     while (cut < bytes.size() && cut < 3 && (bytes[cut] & 0xc0) == 0x80) ++cut;
     bytes.erase(0, cut);
   }
-  end.output = validUtf8(bytes);
+  end.output = storableText(bytes);
   end.truncated = from > 0;
 }
 

@@ -27,21 +27,19 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, so that a restart finds it; nodes that share one write
-// apart from each other.
+// Running workers write beside the database, or where else the service keeps things, so that a
+// restart finds it; nodes that share a database write apart from each other.
 std::string outputFolder(const Settings& settings, const ClusterNode& node) {
-  std::filesystem::path folder = settings.worker_output_folder;
-  const auto path = sqlitePath(settings.store);
-  if (!folder.empty()) {
-    folder = std::filesystem::absolute(folder);
-  } else if (path && *path != ":memory:") {
-    folder = std::filesystem::absolute(*path).parent_path() / "worker_output";
-  } else if (settings.store == "memory:") {
-    folder = std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid());
-  } else {
-    folder = std::filesystem::absolute("data/worker_output");
+  if (isPostgres(settings.store)) {
+    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
+    const auto folder = std::filesystem::absolute(state != nullptr ? state : "data");
+    return (folder / "worker_output" / (node.alone() ? "" : "node-" + node.id())).string();
   }
-  return (node.alone() ? folder : folder / ("node-" + node.id())).string();
+  const auto path = sqlitePath(settings.store);
+  if (!path || *path == ":memory:") {
+    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+  }
+  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }
 
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {

@@ -42,4 +42,17 @@ inline std::string validUtf8(std::string_view bytes) {
   return text;
 }
 
+// Text that every store can keep: what is no UTF-8, and NUL, becomes U+FFFD.
+inline std::string storableText(std::string_view bytes) {
+  std::string text;
+  for (const char c : validUtf8(bytes)) {
+    if (c == '\0') {
+      text += "\xEF\xBF\xBD";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 }  // namespace muster

@@ -49,39 +49,6 @@ TEST_F(RequestsTest, eightClaimersOverThreeNodesGetEachJobOnce) {
   }
 }
 
-TEST_F(RequestsTest, aClaimThatWaitsAtOneNodeIsWokenByAPushAtAnother) {
-  for (const char* id : {"a", "b"}) start(id);
-  pool("b").configure("");
-  std::vector<Json::Value> got;
-  const auto began = std::chrono::steady_clock::now();
-  std::jthread waiting([&] {
-    PoolClient claims(node("a").url(), "p");
-    got = claims.claim("w", R"("wait_seconds":20)");
-  });
-  // It is there once the node counts a request that it has not answered.
-  ASSERT_TRUE(becomes([&] { return at("a").get("/healthz").status == 200; }));
-  const Json::Value job = pool("b").push();
-  waiting.join();
-  ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0]["id"], job["id"]);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
-}
-
-TEST_F(RequestsTest, whoeverWaitsForAJobHearsOfItsEndAtAnotherNode) {
-  for (const char* id : {"a", "b"}) start(id);
-  const Json::Value job = pool("a").push();
-  std::string status;
-  std::jthread waiting([&] {
-    Http http(node("a").url());
-    status =
-        http.get("/v1/jobs/" + job["id"].asString() + "?wait_seconds=20").json["status"].asString();
-  });
-  const Json::Value claimed = pool("b").claimOne();
-  EXPECT_EQ(pool("b").report("complete", claimed).status, 200);
-  waiting.join();
-  EXPECT_EQ(status, "done");
-}
-
 TEST_F(RequestsTest, anObserverReadsAndRefusesTheRest) {
   start("a");
   start("o", "node_role: observer\npools: {configured: {paused: true}}\n");

@@ -65,7 +65,7 @@ TEST(MetricsOfWorkers, cannotBeForgedByTheNameOfAPool) {
   decision.trigger = kHostile;
   decision.direction = "hold";
   metrics.countCheck(decision, 1ms);
-  const std::string text = metrics.expose({{kHostile, PoolStats{}, 0, 1}});
+  const std::string text = metrics.expose({{kHostile, PoolStats{}, 0, 1}}, false);
   EXPECT_EQ(text.find("\nmuster_x"), std::string::npos) << text;
   for (const std::string& line :
        {"muster_worker_launches_total{pool=\"" + kEscaped + "\",result=\"started\"} 1",

@@ -86,6 +86,20 @@ TEST_P(ClaimRaceTest, ofManyReportsOnOneLeaseOneWins) {
   }
 }
 
+TEST_P(ClaimRaceTest, theSameReportFromManyAtOnceGetsTheSameAnswer) {
+  for (int round = 0; round < 20; ++round) {
+    const Job claimed = pushAndClaim();
+    together([&](int) {
+      const auto done = complete(claimed, "7");
+      ASSERT_TRUE(done) << done.error().detail;
+      EXPECT_EQ(done->result, "7");
+    });
+  }
+  EXPECT_EQ(
+      eventTypesAfter(0, with<EventFilter>([](auto& f) { f.types = {"job.completed"}; })).size(),
+      20U);
+}
+
 TEST_P(ClaimRaceTest, betweenExpiryAndCompletionExactlyOneWins) {
   for (int round = 0; round < 20; ++round) {
     const Job claimed = pushAndClaim({.data = "1", .max_retries = 9});

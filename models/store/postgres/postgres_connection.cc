@@ -21,6 +21,13 @@ constexpr Sql kBeginRead{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 // Arbitrary numbers, the same in every Muster; advisory locks are of one database.
 constexpr Sql kLockAlone{"SELECT pg_advisory_xact_lock(7815279120117)"};
 constexpr Sql kLockShared{"SELECT pg_advisory_xact_lock_shared(7815279120117)"};
+// A commit that waited for the disk would make all others wait for it that write events. So it does
+// not, and a second one, which has nothing to do but that, brings to the disk what it left behind:
+// that of many connections at once. What a unit saw may not be there yet either.
+constexpr Sql kDoNotWait{"SET LOCAL synchronous_commit = off"};
+constexpr Sql kFlush{
+    "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
+    "THEN pg_logical_emit_message(true, 'muster', '') END"};
 constexpr Sql kImpatient{"SET LOCAL lock_timeout = '100ms'"};
 constexpr Sql kNow{
     "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT), "
@@ -80,18 +87,6 @@ bool isStorable(std::string_view text) {
   return true;
 }
 
-std::string storable(std::string_view text) {
-  std::string valid;
-  for (const char c : validUtf8(text)) {
-    if (c == '\0') {
-      valid += "\xEF\xBF\xBD";
-    } else {
-      valid += c;
-    }
-  }
-  return valid;
-}
-
 // Parameters as libpq takes them: texts that end with NUL.
 class Parameters {
  public:
@@ -102,7 +97,7 @@ class Parameters {
       if (const auto* number = std::get_if<std::int64_t>(&value)) {
         text = fmt::to_string(*number);
       } else if (const auto* given = std::get_if<std::string_view>(&value)) {
-        text = isStorable(*given) ? std::string(*given) : storable(*given);
+        text = isStorable(*given) ? std::string(*given) : storableText(*given);
       } else if (const auto* real = std::get_if<double>(&value)) {
         text = fmt::format("{}", *real);
       } else {
@@ -422,6 +417,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
   } else {
     post(kBegin);
     if (bouncer_) settle();
+    if (durability_ == Durability::kFull) post(kDoNotWait);
     post(isolation == Isolation::kAlone ? kLockAlone : kLockShared);
     if (units > 1) post(kImpatient);
   }
@@ -432,6 +428,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
 
 void PostgresConnection::commit() {
   post(kCommit);
+  if (durability_ == Durability::kFull) post(kFlush);
   synchronise();
 }
 

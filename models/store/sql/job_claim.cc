@@ -13,7 +13,13 @@ namespace {
 constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
                           "AND (j.expires_at IS NULL OR j.expires_at > $2) "
-                          "ORDER BY j.priority DESC, j.seq LIMIT $3 /*skip_locked j*/"};
+                          "ORDER BY j.priority DESC, j.seq LIMIT $3"};
+// The same where others claim too: what they hold is passed over before its data is looked up.
+constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA_OF(
+    "(SELECT * FROM jobs WHERE lane_id = $1 AND status = 'pending' "
+    "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
+    "ORDER BY priority DESC, seq LIMIT $3 /*skip_locked jobs*/)") "ORDER BY j.priority DESC, "
+                                                                  "j.seq"};
 constexpr Sql kTake{
     "UPDATE jobs SET status = 'claimed', delayed = 0, attempts = attempts + 1, claimed_by = $2, "
     "claimed_at = $3, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
@@ -82,7 +88,8 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
       limit = std::min(limit, place->second);
     }
     if (limit <= 0) continue;
-    auto rows = s_.db.query(kHeadOfLane, lane.id, s_.now, limit);
+    auto rows =
+        s_.db.query(s_.db.hasPeers() ? kFreeHeadOfLane : kHeadOfLane, lane.id, s_.now, limit);
     while (rows.next()) found.push_back(readRow(*rows, true));
   }
   if (lanes.size() > 1) {

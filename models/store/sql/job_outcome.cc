@@ -134,8 +134,11 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
         job.lease_token != by.lease_token) {
       return tl::unexpected(refuse(*held, by));
     }
-    const Job finished = with_data ? job : *find(id);
-    if (finished.result == result && finished.artifacts == artifacts) return std::move(job);
+    // Read anew: who waited for the row has it as it is now, but not yet the result beside it.
+    Job finished = *find(id);
+    if (finished.result == result && finished.artifacts == artifacts) {
+      return with_data ? std::move(finished) : std::move(job);
+    }
     return muster::fail(ErrorCode::kAlreadyFinished, "the job is done with another result");
   }
   s_.db.post(kComplete, held->seq, job.lease_token, s_.now);

@@ -12,10 +12,12 @@
 
 #define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
 
-#define MUSTER_SELECT_JOB_WITH_DATA                                                           \
+// `jobs` is the table, or a choice from it.
+#define MUSTER_SELECT_JOB_WITH_DATA_OF(jobs)                                                  \
   "SELECT " MUSTER_JOB_COLUMNS                                                                \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, r.result, r.artifacts " \
-  "FROM jobs j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
+  "FROM " jobs " j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
+#define MUSTER_SELECT_JOB_WITH_DATA MUSTER_SELECT_JOB_WITH_DATA_OF("jobs")
 
 namespace muster {
 

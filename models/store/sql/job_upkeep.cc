@@ -9,9 +9,10 @@
 namespace muster {
 namespace {
 
-constexpr Sql kExpired{MUSTER_SELECT_JOB
-                       "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
-                       "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
+constexpr Sql kExpired{
+    MUSTER_SELECT_JOB
+    "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
+    "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
                              "WHERE j.status = 'claimed' AND j.lease_expires_at < $1 "
                              "ORDER BY j.lease_expires_at, j.seq LIMIT $2 /*skip_locked j*/"};

@@ -56,7 +56,6 @@ const std::vector<Sample> kSamples = {
     {"worker_idle_timeout_seconds", "0", "300", "-3"},
     {"launch_rate", "5", "1000", "0"},
     {"on_stop", "drain", "leave", "kill"},
-    {"worker_output_folder", "/var/lib/muster/output", "out", ""},
     {"cluster", "off", "auto", "sometimes"},
     {"node_id", "node-1", "a.b~c:d_e", "node 1"},
     {"node_role", "observer", "worker", "king"},
