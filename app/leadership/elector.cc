@@ -114,6 +114,13 @@ void Elector::giveBack(const LeaderLease& lease) {
   ballot_.resign(lease, [](const Status&) {});
 }
 
+// An outage is told of once.
+void Elector::hear(const char* doing, const Error* fault) {
+  if (fault != nullptr && !troubled_) log_.warn(doing, {{"detail", fault->detail}});
+  if (fault == nullptr && troubled_) log_.info("the store answers again");
+  troubled_ = fault != nullptr;
+}
+
 void Elector::know(const std::optional<Leader>& leader) {
   leader_url_ = leader ? leader->url : std::string();
 }
@@ -141,9 +148,8 @@ void Elector::asked(Nanos since, const Result<Ballot::Standing>& answer) {
       // Whoever leads may not renew: be there when the lease runs out.
       if (answer->leader) next_ask_ = std::min(next_ask_, now + Nanos(answer->left) + Millis(1));
       if (std::exchange(try_again_, false)) next_ask_ = now;
-    } else {
-      log_.warn("could not try to lead", {{"detail", answer.error().detail}});
     }
+    hear("could not try to lead", answer ? nullptr : &answer.error());
     changed_.notify_all();
   }
   if (too_late) giveBack(*too_late);
@@ -169,9 +175,9 @@ void Elector::renewed(Nanos since, const LeaderLease& held, const Result<bool>& 
       next_ask_ = since + options_.renew;
     } else {
       // As long as the lease lasts there may be another chance, and soon.
-      log_.warn("could not renew the lease", {{"detail", answer.error().detail}});
       next_ask_ = now + options_.renew / 4;
     }
+    hear("could not renew the lease", answer ? nullptr : &answer.error());
     changed_.notify_all();
   }
   if (too_late) giveBack(held);
@@ -185,9 +191,9 @@ void Elector::beaten(const Result<std::optional<Leader>>& answer) {
     joined_ = true;
     if (!held_) know(*answer);
   } else {
-    log_.warn("heartbeat failed", {{"detail", answer.error().detail}});
     next_beat_ = clock_.monotonic() + std::min(options_.heartbeat, options_.renew / 4);
   }
+  hear("heartbeat failed", answer ? nullptr : &answer.error());
   changed_.notify_all();
 }
 

@@ -82,6 +82,7 @@ class Elector {
   void renewed(std::chrono::nanoseconds since, const LeaderLease& held, const Result<bool>& answer);
   void beaten(const Result<std::optional<Leader>>& answer);
   void know(const std::optional<Leader>& leader);
+  void hear(const char* doing, const Error* fault);
   std::optional<LeaderLease> standDown(const char* why);
   void giveBack(const LeaderLease& lease);
   ElectorView view() const;
@@ -102,6 +103,7 @@ class Elector {
   bool asking_ = false;
   bool beating_ = false;
   bool try_again_ = false;  // as soon as the campaign under way is over
+  bool troubled_ = false;   // the store's last answer was that it cannot
   bool retired_ = false;
   bool stopping_ = false;
   std::string leader_url_;

@@ -199,6 +199,18 @@ TEST_F(ElectionTest, theCommandFindsTheLeader) {
   EXPECT_TRUE(becomes([&] { return leads(second); }));
 }
 
+TEST_F(ElectionTest, aLeaderWithoutItsDatabaseStandsDownAndIsElectedAgainWhenItIsBack) {
+  start("a");
+  ASSERT_EQ(leader({"a"}), "a");
+  PostgresServer::shared().stop();
+  EXPECT_TRUE(becomes([&] {
+    return node("a").log().find("the lease was not renewed in time") != std::string::npos;
+  }));
+  PostgresServer::shared().start();
+  EXPECT_TRUE(becomes([&] { return leads("a"); }));
+  EXPECT_EQ(epoch("a"), 2);
+}
+
 TEST_F(ElectionTest, workersAndObserversNeverLead) {
   start("w", "node_role: worker\n");
   start("o", "node_role: observer\n");
