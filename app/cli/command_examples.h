@@ -27,6 +27,14 @@ constexpr const char* kMigrateFooter = R"(Examples:
   muster migrate --dry-run
   muster migrate --store sqlite:/var/lib/muster/muster.db)";
 
+constexpr const char* kDoctorFooter =
+    R"(Looks, and changes nothing; the service may run meanwhile. Run it as the service's user, in its
+working directory. Exit 0: nothing failed, 1: something did, 2: the settings do not load.
+
+Examples:
+  muster doctor --config /etc/muster/muster.yml
+  muster doctor --store postgresql://muster@db/muster -o json | jq '.checks[] | select(.hint != "")')";
+
 constexpr const char* kPushFooter = R"(Prints the id of the job; with --wait its result.
 
 Examples:

@@ -148,6 +148,14 @@ class Grammar {
     app->add_flag("--dry-run", options->dry_run, "only say what would be done");
   }
 
+  void addDoctor() {
+    CLI::App* app =
+        add(root_, "doctor", "what is wrong with machine, settings and store?", kDoctorFooter);
+    auto options = command<DoctorCommand>(app);
+    addConfig(app, std::shared_ptr<Overrides>(options, &options->overrides));
+    addSetting(app, *findSetting("store"), options->overrides.values, "Options");
+  }
+
   void addPush() {
     CLI::App* app = add(root_, "push", "push jobs into a pool", kPushFooter);
     auto options = command<PushCommand>(app);
@@ -335,6 +343,7 @@ class Grammar {
 const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"serve"}, &Grammar::addServe},
     {{"migrate"}, &Grammar::addMigrate},
+    {{"doctor"}, &Grammar::addDoctor},
     {{"push"}, &Grammar::addPush},
     {{"jobs"}, &Grammar::addJobs},
     {{"pools"}, &Grammar::addPools},

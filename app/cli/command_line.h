@@ -10,8 +10,8 @@
 namespace muster {
 
 using Command =
-    std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand,
-                 JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
+    std::variant<ServeCommand, MigrateCommand, DoctorCommand, VersionCommand, TokenCommand,
+                 PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
                  PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
                  PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
                  WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,

@@ -43,6 +43,10 @@ struct MigrateCommand {
   bool dry_run = false;
 };
 
+struct DoctorCommand {
+  Overrides overrides;
+};
+
 struct PushCommand {
   std::string pool;
   std::optional<std::string> data;
@@ -200,6 +204,7 @@ struct TokenCommand {
 // Each answers the exit code.
 int run(const ServeCommand& command, const Environment& env, Terminal& terminal);
 int run(const MigrateCommand& command, const Environment& env, Terminal& terminal);
+int run(const DoctorCommand& command, const Environment& env, Terminal& terminal);
 int run(const WorkerCommand& command, const ServiceAccess& service, const Environment& env,
         Terminal& terminal);
 int run(const VersionCommand& command, Terminal& terminal);

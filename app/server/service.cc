@@ -28,21 +28,6 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, or where else the service keeps things, so that a
-// restart finds it.
-std::string outputFolder(const Settings& settings) {
-  if (isPostgres(settings.store)) {
-    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
-    const std::filesystem::path folder = state != nullptr ? state : "data";
-    return (std::filesystem::absolute(folder) / "worker_output").string();
-  }
-  const auto path = sqlitePath(settings.store);
-  if (!path || *path == ":memory:") {
-    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
-  }
-  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
-}
-
 StoreRules rulesOf(const Settings& settings, const std::string& host) {
   StoreRules rules;
   rules.host = host;
@@ -189,7 +174,7 @@ void Service::wireLaunching() {
                });
   };
   launcher_ =
-      std::make_unique<ProcessLauncher>(outputFolder(settings_), std::move(listener), clock_, log_);
+      std::make_unique<ProcessLauncher>(workerOutputFolder(settings_), std::move(listener), clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
       Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
