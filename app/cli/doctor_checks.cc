@@ -92,7 +92,9 @@ Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_
   Check check{
       name, Verdict::kOk,
       fmt::format("{} of {} are free for {}", bytesText(free_bytes), bytesText(all_bytes), folder)};
-  if (free_bytes < kLittle || free_bytes / kLittlePercent < all_bytes / 100) {
+  if (all_bytes == 0) {  // of a file system that has no size
+    check.detail = "the file system does not tell of its space for " + folder;
+  } else if (free_bytes < kLittle || free_bytes / kLittlePercent < all_bytes / 100) {
     check.verdict = free_bytes < kTooLittle ? Verdict::kFail : Verdict::kWarn;
     check.hint = "make room, or move it to another disk; a lower retention_hours keeps less";
   }
@@ -101,7 +103,7 @@ Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_
 
 Check judgeOpenFiles(std::uint64_t limit) {
   if (limit >= kFewFiles) {
-    return {"open files", Verdict::kOk, fmt::format("at least {} may be open", kFewFiles)};
+    return {"open files", Verdict::kOk, fmt::format("{} may be open", limit)};
   }
   return {"open files", Verdict::kWarn,
           fmt::format("only {} may be open: that many connections and workers", limit),

@@ -46,7 +46,7 @@ void checkTemplates(const Settings& settings, const Environment& env, Checks& ch
     Check check{"template " + name, Verdict::kOk, found ? "runs " + *found : found.error()};
     if (!found) {
       check.verdict = Verdict::kFail;
-      check.hint = "install it, make it executable (chmod +x), or correct the template";
+      check.hint = "correct command and cwd of the template, or install what is missing (chmod +x)";
     }
     checks.push_back(std::move(check));
   }

@@ -119,9 +119,11 @@ StoreFindings probeSqlite(const std::string& path, const Clock& clock) {
     return found;
   }
   try {
-    // Reads only, as somebody else may be writing.
+    // Reads only, as somebody else may be writing, or a log is left that is not ours to take in.
+    // Where there is no log, whoever opens it for writing tidies up behind itself.
+    const bool only_read = served || fs::exists(path + "-wal");
     SqliteConnection db(exists ? path : ":memory:",
-                        exists ? SqliteAccess::kReadOnly : SqliteAccess::kReadWrite);
+                        only_read ? SqliteAccess::kReadOnly : SqliteAccess::kReadWrite);
     found.migrations = planMigrations(db, kSqliteMigrations);
   } catch (const StoreError& error) {
     found.fault = fmt::format("{} cannot be read: {}", path, error.what());
