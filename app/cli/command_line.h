@@ -10,7 +10,7 @@
 namespace muster {
 
 using Command =
-    std::variant<ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand,
+    std::variant<ServeCommand, MigrateCommand, CopyCommand, VersionCommand, TokenCommand, PushCommand,
                  JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
                  PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
                  PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
