@@ -23,10 +23,12 @@ constexpr Sql kLockAlone{"SELECT pg_advisory_xact_lock(7815279120117)"};
 constexpr Sql kLockShared{"SELECT pg_advisory_xact_lock_shared(7815279120117)"};
 // A commit that waited for the disk would make all others wait for it that write events. So it does
 // not, and a second one, which has nothing to do but that, brings to the disk what it left behind:
-// that of many connections at once. What a unit saw may not be there yet either.
+// that of many connections at once. What a unit saw may not be there yet either. A standby that is
+// to have it too is waited for by that commit alone, so it is made wherever there is one.
 constexpr Sql kDoNotWait{"SET LOCAL synchronous_commit = off"};
 constexpr Sql kFlush{
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
+    "OR current_setting('synchronous_standby_names') <> '' "
     "THEN pg_logical_emit_message(true, 'muster', '') END"};
 constexpr Sql kImpatient{"SET LOCAL lock_timeout = '100ms'"};
 constexpr Sql kNow{
