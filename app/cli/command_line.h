@@ -10,13 +10,13 @@
 namespace muster {
 
 using Command =
-    std::variant<ServeCommand, MigrateCommand, DoctorCommand, VersionCommand, TokenCommand,
-                 PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
-                 PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand,
-                 PoolChangeCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand,
-                 WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
-                 DecisionsCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
-                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+    std::variant<ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand,
+                 TokenCommand, PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
+                 JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
+                 PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
+                 WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
+                 ScaleCommand, DecisionsCommand, TriggerListCommand, TriggerShowCommand,
+                 TriggerFireCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -300,12 +300,15 @@ std::optional<std::string> Service::applyConfiguredTriggers() {
   return std::nullopt;
 }
 
-// Pools in the file are what they say there after each start; others are left alone.
+// Pools in the file are what they say there after each start; others are left alone. A pause that
+// the file does not speak of stays: whoever made it had a reason, and a restart is none to end it.
 std::optional<std::string> Service::applyConfiguredPools() {
   std::string fault;
   const auto status = storage_->writeAndWait([this, &fault](Store& store) {
     fault.clear();
-    for (const auto& [name, settings] : settings_.pools) {
+    for (auto [name, settings] : settings_.pools) {
+      const auto known = store.pools().find(PoolId(name));
+      if (known && !settings.paused && *known->settings.paused) settings.paused = true;
       const auto saved = store.pools().put(PoolId(name), settings);
       if (!saved) fault += fmt::format("pool '{}': {}\n", name, saved.error().detail);
     }
