@@ -173,8 +173,8 @@ void Service::wireLaunching() {
                  metrics_->countExit(worker.pool, exitReason(worker.status, end));
                });
   };
-  launcher_ =
-      std::make_unique<ProcessLauncher>(workerOutputFolder(settings_), std::move(listener), clock_, log_);
+  launcher_ = std::make_unique<ProcessLauncher>(workerOutputFolder(settings_), std::move(listener),
+                                                clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
       Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
