@@ -27,6 +27,21 @@ constexpr const char* kMigrateFooter = R"(Examples:
   muster migrate --dry-run
   muster migrate --store sqlite:/var/lib/muster/muster.db)";
 
+constexpr const char* kCopyFooter =
+    R"(Stop the service first. Everything is copied in one transaction and read back to compare;
+ids and tokens stay the same. The source is not changed.
+
+Examples:
+  muster copy --from sqlite:data/muster.db --to postgresql://db.example.org/muster)";
+
+constexpr const char* kDoctorFooter =
+    R"(Looks, and changes nothing; the service may run meanwhile. Run it as the service's user, in its
+working directory. Exit 0: nothing failed, 1: something did, 2: the settings do not load.
+
+Examples:
+  muster doctor --config /etc/muster/muster.yml
+  muster doctor --store postgresql://muster@db/muster -o json | jq '.checks[] | select(.hint != "")')";
+
 constexpr const char* kPushFooter = R"(Prints the id of the job; with --wait its result.
 
 Examples:

@@ -148,6 +148,25 @@ class Grammar {
     app->add_flag("--dry-run", options->dry_run, "only say what would be done");
   }
 
+  void addCopy() {
+    CLI::App* app = add(root_, "copy", "move from SQLite to PostgreSQL", kCopyFooter);
+    auto options = command<CopyCommand>(app);
+    app->add_option("--from", options->from, "the store as it is, sqlite:PATH")
+        ->type_name("URL")
+        ->required();
+    app->add_option("--to", options->to, "an empty database, postgresql://HOST/DATABASE")
+        ->type_name("URL")
+        ->required();
+  }
+
+  void addDoctor() {
+    CLI::App* app =
+        add(root_, "doctor", "what is wrong with machine, settings and store?", kDoctorFooter);
+    auto options = command<DoctorCommand>(app);
+    addConfig(app, std::shared_ptr<Overrides>(options, &options->overrides));
+    addSetting(app, *findSetting("store"), options->overrides.values, "Options");
+  }
+
   void addPush() {
     CLI::App* app = add(root_, "push", "push jobs into a pool", kPushFooter);
     auto options = command<PushCommand>(app);
@@ -345,6 +364,8 @@ class Grammar {
 const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"serve"}, &Grammar::addServe},
     {{"migrate"}, &Grammar::addMigrate},
+    {{"copy"}, &Grammar::addCopy},
+    {{"doctor"}, &Grammar::addDoctor},
     {{"push"}, &Grammar::addPush},
     {{"jobs"}, &Grammar::addJobs},
     {{"pools"}, &Grammar::addPools},
@@ -390,7 +411,8 @@ std::vector<std::string> namesIn(const CLI::App* app, bool flags) {
 std::string helpOf(const CLI::App* app) {
   const CLI::App* parent = app->get_parent();
   if (parent == nullptr) return app->help();
-  const bool talks = app->get_name() != "serve" && app->get_name() != "migrate";
+  const bool talks =
+      app->get_name() != "serve" && app->get_name() != "migrate" && app->get_name() != "copy";
   return app->help(fullName(parent)) +
          (talks ? "\nAlso --url, --token, -o json and --no-color: see `muster --help`.\n" : "");
 }

@@ -9,13 +9,15 @@
 
 namespace muster {
 
-using Command = std::variant<
-    ServeCommand, MigrateCommand, VersionCommand, TokenCommand, PushCommand, JobListCommand,
-    JobShowCommand, JobAttemptsCommand, JobChangeCommand, PoolListCommand, PoolShowCommand,
-    PoolStatsCommand, PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
-    WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand, ScaleCommand,
-    DecisionsCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand, ClusterCommand,
-    ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+using Command =
+    std::variant<ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand,
+                 TokenCommand, PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
+                 JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
+                 PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
+                 WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
+                 ScaleCommand, DecisionsCommand, TriggerListCommand, TriggerShowCommand,
+                 TriggerFireCommand, ClusterCommand, ClusterResignCommand, EventsCommand,
+                 TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

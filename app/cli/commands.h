@@ -43,6 +43,15 @@ struct MigrateCommand {
   bool dry_run = false;
 };
 
+struct CopyCommand {
+  std::string from;
+  std::string to;
+};
+
+struct DoctorCommand {
+  Overrides overrides;
+};
+
 struct PushCommand {
   std::string pool;
   std::optional<std::string> data;
@@ -203,6 +212,8 @@ struct TokenCommand {
 // Each answers the exit code.
 int run(const ServeCommand& command, const Environment& env, Terminal& terminal);
 int run(const MigrateCommand& command, const Environment& env, Terminal& terminal);
+int run(const CopyCommand& command, const Environment& env, Terminal& terminal);
+int run(const DoctorCommand& command, const Environment& env, Terminal& terminal);
 int run(const WorkerCommand& command, const ServiceAccess& service, const Environment& env,
         Terminal& terminal);
 int run(const VersionCommand& command, Terminal& terminal);

@@ -18,8 +18,10 @@
 #include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
 #include <boost/process/start_dir.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -68,41 +70,45 @@ bp::environment environmentOf(const ProcessSpec& spec) {
   return env;
 }
 
-// As a shell would; "" when it is nowhere.
-std::string findInPath(const std::string& program) {
+std::string pathVariable() {
   const char* const folders = std::getenv("PATH");
-  std::istringstream list(folders == nullptr ? "" : folders);
-  for (std::string folder; std::getline(list, folder, ':');) {
-    std::string path = (folder.empty() ? "." : folder) + "/" + program;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  return {};
+  return folders == nullptr ? "" : folders;
 }
 
 }  // namespace
 
-tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
-  const std::string& program = spec.command.front();
-  std::string path = program;
-  if (program.find('/') == std::string::npos) {
-    path = findInPath(program);
-    if (path.empty()) {
-      return tl::unexpected(fmt::format("the program '{}' was not found in PATH", program));
-    }
-  }
-  const std::string cwd = spec.cwd.empty() ? "." : spec.cwd;
-  if (::access(cwd.c_str(), X_OK) != 0) {
+tl::expected<std::string, std::string> findProgram(const std::string& program,
+                                                   const std::string& cwd,
+                                                   const std::string& folders) {
+  if (!cwd.empty() && ::access(cwd.c_str(), X_OK) != 0) {
     return tl::unexpected(fmt::format("the folder '{}' cannot be entered", cwd));
   }
+  if (program.find('/') != std::string::npos) {
+    const bool from_cwd = !program.starts_with('/') && !cwd.empty();
+    if (::access((from_cwd ? cwd + "/" + program : program).c_str(), X_OK) == 0) return program;
+    return tl::unexpected(fmt::format("cannot run '{}': {}", program, std::strerror(errno)));
+  }
+  std::istringstream list(folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    std::string path = (folder.empty() ? "." : folder) + "/" + program;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return tl::unexpected(fmt::format("the program '{}' was not found in PATH", program));
+}
+
+tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
+  const std::string& program = spec.command.front();
+  const auto path = findProgram(program, spec.cwd, pathVariable());
+  if (!path) return tl::unexpected(path.error());
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   std::error_code error;
   // Held until the child is noted: it may end at once.
   const std::lock_guard lock(children().mutex);
-  bp::child child(bp::exe = path,
+  bp::child child(bp::exe = *path,
                   bp::args = std::vector<std::string>(spec.command.begin() + 1, spec.command.end()),
-                  environmentOf(spec), bp::start_dir = cwd, bp::posix::fd.bind(0, nothing),
-                  bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
-                  bp::posix::use_vfork, CleanStart(), error);
+                  environmentOf(spec), bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
+                  bp::posix::fd.bind(0, nothing), bp::posix::fd.bind(1, output),
+                  bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(), error);
   ::close(nothing);
   if (error) {
     return tl::unexpected(fmt::format("cannot run '{}': {}", program, error.message()));

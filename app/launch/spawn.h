@@ -24,6 +24,13 @@ struct ProcessSpec {
 // however large it is. The error is for a person. Thread-safe, like all here.
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output);
 
+// What spawn() would run for the program: found in `folders` (like PATH) unless it has a slash,
+// and then seen from `cwd`, where it runs. The error says why it could not be run, as far as that
+// shows without starting it.
+tl::expected<std::string, std::string> findProgram(const std::string& program,
+                                                   const std::string& cwd,
+                                                   const std::string& folders);
+
 // A descriptor that becomes readable when the process has ended; -1 with errno.
 int openPidfd(pid_t pid);
 

@@ -1,5 +1,11 @@
 #include "app/launch/worker_process.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
 #include "models/json/json_writer.h"
 #include "models/store/random.h"
 
@@ -36,6 +42,19 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
     spec.command.insert(spec.command.end(), made.command.begin(), made.command.end());
   }
   return spec;
+}
+
+std::string workerOutputFolder(const Settings& settings) {
+  if (isPostgres(settings.store)) {
+    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
+    const std::filesystem::path folder = state != nullptr ? state : "data";
+    return (std::filesystem::absolute(folder) / "worker_output").string();
+  }
+  const auto path = sqlitePath(settings.store);
+  if (!path || *path == ":memory:") {
+    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+  }
+  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }
 
 std::string templateVersion(const WorkerTemplate& made) {

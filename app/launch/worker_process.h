@@ -23,6 +23,10 @@ struct WorkerSurroundings {
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings);
 
+// Where running workers write: beside the database, or where else the service keeps things, so that
+// a restart finds it.
+std::string workerOutputFolder(const Settings& settings);
+
 // Another text whenever anything about the template is another.
 std::string templateVersion(const WorkerTemplate& made);
 

@@ -27,19 +27,10 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-// Running workers write beside the database, or where else the service keeps things, so that a
-// restart finds it; nodes that share a database write apart from each other.
+// Nodes that share a database write apart from each other.
 std::string outputFolder(const Settings& settings, const ClusterNode& node) {
-  if (isPostgres(settings.store)) {
-    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
-    const auto folder = std::filesystem::absolute(state != nullptr ? state : "data");
-    return (folder / "worker_output" / (node.alone() ? "" : "node-" + node.id())).string();
-  }
-  const auto path = sqlitePath(settings.store);
-  if (!path || *path == ":memory:") {
-    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
-  }
-  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
+  const std::string folder = workerOutputFolder(settings);
+  return node.alone() ? folder : folder + "/node-" + node.id();
 }
 
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {
@@ -327,12 +318,15 @@ std::optional<std::string> Service::applyConfiguredTriggers() {
   return std::nullopt;
 }
 
-// Pools in the file are what they say there after each start; others are left alone.
+// Pools in the file are what they say there after each start; others are left alone. A pause that
+// the file does not speak of stays: whoever made it had a reason, and a restart is none to end it.
 std::optional<std::string> Service::applyConfiguredPools() {
   std::string fault;
   const auto status = storage_->writeAndWait([this, &fault](Store& store) {
     fault.clear();
-    for (const auto& [name, settings] : settings_.pools) {
+    for (auto [name, settings] : settings_.pools) {
+      const auto known = store.pools().find(PoolId(name));
+      if (known && !settings.paused && *known->settings.paused) settings.paused = true;
       const auto saved = store.pools().put(PoolId(name), settings);
       if (!saved) fault += fmt::format("pool '{}': {}\n", name, saved.error().detail);
     }

@@ -81,7 +81,7 @@ TEST_F(RetiringSoon, a_worker_that_does_not_finish_is_ended_and_its_try_given_ba
   EXPECT_EQ(service().stop(), 0) << service().log();
   EXPECT_FALSE(isRunning(worker));
   const Json::Value now = afterRestart(job);
-  EXPECT_EQ(now["status"], "pending");
+  EXPECT_EQ(now["status"], "pending") << "the pause outlived the restart";
   EXPECT_EQ(now["attempts"], 0);
 }
 

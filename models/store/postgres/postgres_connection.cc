@@ -23,10 +23,12 @@ constexpr Sql kLockAlone{"SELECT pg_advisory_xact_lock(7815279120117)"};
 constexpr Sql kLockShared{"SELECT pg_advisory_xact_lock_shared(7815279120117)"};
 // A commit that waited for the disk would make all others wait for it that write events. So it does
 // not, and a second one, which has nothing to do but that, brings to the disk what it left behind:
-// that of many connections at once. What a unit saw may not be there yet either.
+// that of many connections at once. What a unit saw may not be there yet either. A standby that is
+// to have it too is waited for by that commit alone, so it is made wherever there is one.
 constexpr Sql kDoNotWait{"SET LOCAL synchronous_commit = off"};
 constexpr Sql kFlush{
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
+    "OR current_setting('synchronous_standby_names') <> '' "
     "THEN pg_logical_emit_message(true, 'muster', '') END"};
 constexpr Sql kImpatient{"SET LOCAL lock_timeout = '100ms'"};
 constexpr Sql kNow{
@@ -149,39 +151,6 @@ class PostgresConnection::Statement final : public SqlRows {
   ResultPtr result_;
   int row_ = -1;
 };
-
-tl::expected<PostgresPlace, std::string> postgresPlace(const std::string& url) {
-  PostgresPlace place;
-  const std::size_t question = url.find('?');
-  place.conninfo = url.substr(0, question);
-  char separator = '?';
-  for (std::size_t at = question; at != std::string::npos;) {
-    const std::size_t end = url.find('&', at + 1);
-    const std::string part = url.substr(at + 1, end == std::string::npos ? end : end - at - 1);
-    at = end;
-    if (part.starts_with("pgbouncer=")) {  // ours; libpq would refuse it
-      if (part != "pgbouncer=on" && part != "pgbouncer=off") {
-        return tl::unexpected("pgbouncer in the store's address is on or off, not '" +
-                              part.substr(part.find('=') + 1) + "'");
-      }
-      place.bouncer = part == "pgbouncer=on";
-      continue;
-    }
-    place.conninfo += std::exchange(separator, '&') + part;
-  }
-  char* fault = nullptr;
-  PQconninfoOption* options = PQconninfoParse(place.conninfo.c_str(), &fault);
-  if (options == nullptr) {
-    std::string why = fault != nullptr ? trimmed(fault) : "out of memory";
-    PQfreemem(fault);
-    return tl::unexpected(
-        fmt::format("the store's address is not valid: {}. Write "
-                    "postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
-                    why));
-  }
-  PQconninfoFree(options);
-  return place;
-}
 
 PostgresConnection::PostgresConnection(const PostgresPlace& place, PostgresAccess access,
                                        Durability durability)

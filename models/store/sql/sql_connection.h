@@ -126,6 +126,8 @@ class SqlConnection {
     const std::array<SqlValue, sizeof...(Args)> values{sqlValue(args)...};
     runLater(sql, values);
   }
+  // The same with values whose number is known when it runs.
+  void postRow(Sql sql, std::span<const SqlValue> values) { runLater(sql, values); }
 
   // Inserts one row and gives the number the database chose for it, which rises: $1 in the
   // statement, so that `args` begin with $2. Does not wait for the outcome either.

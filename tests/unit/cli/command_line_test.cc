@@ -225,7 +225,7 @@ TEST(CommandLine, everyHelpHasTwoExamples) {
   std::vector<std::vector<std::string>> commands = {
       {"jobs", "list"}, {"pools", "set"}, {"workers", "show"}, {"workers", "output"}};
   for (const char* name :
-       {"serve", "migrate", "push", "jobs", "pools", "workers", "check", "reap", "scale",
+       {"serve", "migrate", "doctor", "push", "jobs", "pools", "workers", "check", "reap", "scale",
         "decisions", "events", "top", "demo", "health", "version", "token"}) {
     commands.push_back({name});
   }

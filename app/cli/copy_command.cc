@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ostream>
+
+#include "app/cli/commands.h"
+#include "app/cli/progress_bar.h"
+#include "app/log/system_clock.h"
+#include "models/json/json_writer.h"
+#include "models/store/storage.h"
+#include "models/store/store_copy.h"
+
+namespace muster {
+
+int run(const CopyCommand& command, const Environment&, Terminal& terminal) {
+  constexpr std::size_t kWidth = 30;
+  const bool shows = ::isatty(STDERR_FILENO) != 0;
+  const auto copied =
+      copyStore(command.from, command.to, SystemClock().now(),
+                [&](const std::string& table, std::int64_t done, std::int64_t total) {
+                  if (!shows) return;
+                  terminal.err << fmt::format("\r\x1b[K{:<16} {} {}", table,
+                                              progressBar(static_cast<std::size_t>(done),
+                                                          static_cast<std::size_t>(total), kWidth),
+                                              done)
+                               << std::flush;
+                });
+  if (shows) terminal.err << "\r\x1b[K" << std::flush;
+  if (!copied) {
+    terminal.err << "muster copy: " << copied.error() << "\n";
+    return kExitFailed;
+  }
+  if (terminal.json) {
+    JsonWriter json;
+    json.beginObject().key("tables").beginArray();
+    for (const CopiedTable& table : *copied) {
+      json.beginObject().field("name", table.name).field("rows", table.rows);
+      json.field("sha256", table.checksum).endObject();
+    }
+    terminal.out << json.endArray().endObject().take() << "\n";
+    return kExitOk;
+  }
+  for (const CopiedTable& table : *copied) {
+    terminal.out << fmt::format("{:<16} {:>10}  {}\n", table.name, table.rows,
+                                table.checksum.substr(0, 12));
+  }
+  terminal.err << fmt::format(
+      "copied and compared; start the service with --store {} (and its password)\n",
+      withoutPassword(command.to));
+  return kExitOk;
+}
+
+}  // namespace muster

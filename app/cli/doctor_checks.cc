@@ -1,0 +1,175 @@
+#include "app/cli/doctor_checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "app/cli/commands.h"
+#include "app/cli/table.h"
+#include "models/json/json_writer.h"
+
+namespace muster {
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr std::uint64_t kLittle = 1024 * kMiB;
+constexpr std::uint64_t kTooLittle = 100 * kMiB;
+constexpr std::uint64_t kLittlePercent = 5;
+constexpr std::uint64_t kFewFiles = 4096;
+constexpr std::chrono::milliseconds kSlowFlush{20};
+constexpr Millis kOffClock{2000};
+
+Check judgeMigrations(const tl::expected<MigrationPlan, std::string>& plan, bool is_postgres,
+                      bool pgbouncer_on) {
+  const std::string name = "migrations";
+  if (!plan) {
+    return {name, Verdict::kFail, plan.error(),
+            "install the version that the store belongs to, or restore the backup made before"};
+  }
+  if (plan->pending.empty()) {
+    return {name, Verdict::kOk, fmt::format("all {} are applied", plan->applied.size())};
+  }
+  const std::string migrate =
+      fmt::format("stop the service{}, then: muster migrate", is_postgres ? "s" : "");
+  if (plan->applied.empty()) {
+    Check check{name, Verdict::kOk,
+                "the store is empty; the service makes its tables at its start"};
+    if (!pgbouncer_on) return check;
+    return {name, Verdict::kFail, "the store is empty, and PgBouncer is in between",
+            "run muster migrate with the address of the server itself"};
+  }
+  const std::string detail = fmt::format("pending: {}", fmt::join(plan->pending, ", "));
+  if (is_postgres) return {name, Verdict::kFail, detail + "; no service starts before", migrate};
+  return {name, Verdict::kWarn, detail + "; the service applies them at its start",
+          migrate + " (and make a backup before)"};
+}
+
+Check judgeFlush(std::chrono::microseconds took, bool is_postgres, Durability durability) {
+  std::string detail =
+      fmt::format("{:.1f} ms until a {} is durable", static_cast<double>(took.count()) / 1000,
+                  is_postgres ? "commit" : "write");
+  if (durability == Durability::kNormal) {
+    return {"flush", Verdict::kOk, detail + "; with durability: normal nobody waits for it"};
+  }
+  if (took <= kSlowFlush) return {"flush", Verdict::kOk, detail};
+  return {
+      "flush", Verdict::kWarn, detail + ", for which every change waits",
+      "use a faster disk, or durability: normal, which may lose the last moments in a power cut"};
+}
+
+Check judgeClock(Millis ahead) {
+  const double seconds = static_cast<double>(std::abs(ahead.count())) / 1000;
+  if (std::chrono::abs(ahead) <= kOffClock) {
+    return {"clock", Verdict::kOk, fmt::format("{:.1f} s off the database's", seconds)};
+  }
+  return {"clock", Verdict::kWarn,
+          fmt::format("this machine is {:.1f} s {} the database; leases go by the database, but "
+                      "logs and schedules are off",
+                      seconds, ahead > Millis(0) ? "ahead of" : "behind"),
+          "synchronise both clocks (timedatectl set-ntp true)"};
+}
+
+Check judgeSessions(bool shared, bool pgbouncer_on) {
+  if (pgbouncer_on) {
+    return {"sessions", Verdict::kOk,
+            "pgbouncer=on: others are heard of by looking each second, not by LISTEN"};
+  }
+  if (!shared) return {"sessions", Verdict::kOk, "each connection has its own"};
+  return {"sessions", Verdict::kFail, "a pooler in transaction mode (PgBouncer?) is in between",
+          "add pgbouncer=on to the address of the store (…/DATABASE?pgbouncer=on)"};
+}
+
+std::string bytesText(std::uint64_t bytes) {
+  if (bytes < kLittle) return fmt::format("{} MiB", bytes / kMiB);
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kLittle));
+}
+
+}  // namespace
+
+Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_t free_bytes,
+                std::uint64_t all_bytes) {
+  Check check{
+      name, Verdict::kOk,
+      fmt::format("{} of {} are free for {}", bytesText(free_bytes), bytesText(all_bytes), folder)};
+  if (all_bytes == 0) {  // of a file system that has no size
+    check.detail = "the file system does not tell of its space for " + folder;
+  } else if (free_bytes < kLittle || free_bytes / kLittlePercent < all_bytes / 100) {
+    check.verdict = free_bytes < kTooLittle ? Verdict::kFail : Verdict::kWarn;
+    check.hint = "make room, or move it to another disk; a lower retention_hours keeps less";
+  }
+  return check;
+}
+
+Check judgeOpenFiles(std::uint64_t limit) {
+  if (limit >= kFewFiles) {
+    return {"open files", Verdict::kOk, fmt::format("{} may be open", limit)};
+  }
+  return {"open files", Verdict::kWarn,
+          fmt::format("only {} may be open: that many connections and workers", limit),
+          "ulimit -n 65536, or LimitNOFILE=65536 in the unit of the service"};
+}
+
+std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Durability durability) {
+  std::vector<Check> checks;
+  if (!found.fault.empty()) {
+    checks.push_back({"store", Verdict::kFail, found.fault, found.remedy});
+  } else {
+    checks.push_back(
+        {"store", found.hint.empty() ? Verdict::kOk : Verdict::kWarn, found.store, found.hint});
+  }
+  if (found.migrations) {
+    checks.push_back(judgeMigrations(*found.migrations, is_postgres, found.pgbouncer_on));
+  }
+  if (found.flush) checks.push_back(judgeFlush(*found.flush, is_postgres, durability));
+  if (found.clock_ahead) checks.push_back(judgeClock(*found.clock_ahead));
+  if (found.shared_sessions) {
+    checks.push_back(judgeSessions(*found.shared_sessions, found.pgbouncer_on));
+  }
+  return checks;
+}
+
+int doctorExit(const std::vector<Check>& checks) {
+  const bool failed = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.verdict == Verdict::kFail;
+  });
+  return failed ? kExitFailed : kExitOk;
+}
+
+std::string doctorText(const std::vector<Check>& checks, bool color) {
+  std::size_t width = 0;
+  for (const Check& check : checks) width = std::max(width, displayWidth(check.name));
+  std::string text;
+  for (const Check& check : checks) {
+    const bool ok = check.verdict == Verdict::kOk, fail = check.verdict == Verdict::kFail;
+    const std::string mark = tinted(ok     ? "ok  "
+                                    : fail ? "FAIL"
+                                           : "warn",
+                                    ok     ? Tint::kGood
+                                    : fail ? Tint::kBad
+                                           : Tint::kBusy,
+                                    color);
+    text += fmt::format("{}  {:<{}}  {}\n", mark, printable(check.name), width,
+                        printable(check.detail));
+    if (!check.hint.empty()) text += fmt::format("        {}\n", printable(check.hint));
+  }
+  return text;
+}
+
+std::string doctorJson(const std::vector<Check>& checks) {
+  constexpr const char* kVerdicts[] = {"ok", "warn", "fail"};
+  JsonWriter json;
+  json.beginObject().key("checks").beginArray();
+  for (const Check& check : checks) {
+    json.beginObject()
+        .field("name", check.name)
+        .field("verdict", kVerdicts[static_cast<int>(check.verdict)])
+        .field("detail", check.detail)
+        .field("hint", check.hint)
+        .endObject();
+  }
+  json.endArray().endObject();
+  return json.take();
+}
+
+}  // namespace muster

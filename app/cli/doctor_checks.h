@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/store/storage.h"
+#include "models/store/store_probe.h"
+
+namespace muster {
+
+enum class Verdict { kOk, kWarn, kFail };
+
+// What `muster doctor` says about one thing.
+struct Check {
+  std::string name;
+  Verdict verdict = Verdict::kOk;
+  std::string detail;
+  std::string hint = {};  // what to do, unless it is ok
+};
+
+// Pure: what was found, judged.
+Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_t free_bytes,
+                std::uint64_t all_bytes);
+Check judgeOpenFiles(std::uint64_t limit);
+// Everything about a store, in the order in which it matters.
+std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Durability durability);
+
+// 0, or 1 when something failed.
+int doctorExit(const std::vector<Check>& checks);
+std::string doctorText(const std::vector<Check>& checks, bool color);
+std::string doctorJson(const std::vector<Check>& checks);
+
+}  // namespace muster

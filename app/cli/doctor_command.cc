@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "app/cli/commands.h"
+#include "app/cli/doctor_checks.h"
+#include "app/launch/program_beside.h"
+#include "app/launch/worker_process.h"
+#include "app/log/system_clock.h"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using Checks = std::vector<Check>;
+
+Checks settingsFaults(const Error& error) {
+  Checks checks;
+  for (const auto& fault : error.fields) {
+    checks.push_back({"settings", Verdict::kFail,
+                      fmt::format("{}: {}", fault.pointer, fault.detail),
+                      "correct it; `muster serve --help` shows all settings"});
+  }
+  return checks;
+}
+
+void checkSettings(const Settings& settings, Checks& checks) {
+  for (const std::string& warning : settings.warnings) {
+    checks.push_back({"settings", Verdict::kWarn, warning, "correct it, if it is not meant"});
+  }
+  if (settings.warnings.empty()) checks.push_back({"settings", Verdict::kOk, "no faults"});
+}
+
+void checkTemplates(const Settings& settings, const Environment& env, Checks& checks) {
+  const auto folders = env.find("PATH");
+  for (const auto& [name, made] : settings.templates) {
+    std::string path = folders == env.end() ? "" : folders->second;
+    std::string program = made.command.front();
+    if (made.kind == WorkerTemplate::Kind::kBuiltin) program = programBeside("muster");
+    // A command for each job is looked for by the worker, which has the template's environment.
+    const auto own = made.env.find("PATH");
+    if (made.kind == WorkerTemplate::Kind::kRun && own != made.env.end()) path = own->second;
+    const auto found = findProgram(program, made.cwd, path);
+    Check check{"template " + name, Verdict::kOk, found ? "runs " + *found : found.error()};
+    if (!found) {
+      check.verdict = Verdict::kFail;
+      check.hint = "correct command and cwd of the template, or install what is missing (chmod +x)";
+    }
+    checks.push_back(std::move(check));
+  }
+}
+
+// Of the file system that the folder is, or will be, in.
+void checkDisk(const std::string& name, fs::path folder, Checks& checks) {
+  std::error_code fault;
+  while (!fs::exists(folder, fault) && folder.has_relative_path()) folder = folder.parent_path();
+  const auto space = fs::space(folder, fault);
+  if (fault) {
+    checks.push_back({name, Verdict::kWarn,
+                      fmt::format("free space for {}: {}", folder.string(), fault.message()),
+                      "look at the mode of the folder"});
+  } else {
+    checks.push_back(judgeDisk(name, folder.string(), space.available, space.capacity));
+  }
+}
+
+void checkStore(const Settings& settings, Checks& checks) {
+  const SystemClock clock;
+  const bool is_postgres = isPostgres(settings.store);
+  const auto path = is_postgres ? settings.store : sqlitePath(settings.store);
+  StoreFindings found;
+  if (!path) {
+    found.fault = path.error();
+  } else {
+    found = is_postgres ? probePostgres(*path, clock) : probeSqlite(*path, clock);
+  }
+  for (Check& check : judgeStore(found, is_postgres, settings.durability)) {
+    checks.push_back(std::move(check));
+  }
+  if (path && !is_postgres && *path != ":memory:") {
+    checkDisk("disk of store", fs::absolute(*path).parent_path(), checks);
+  }
+  checkDisk("disk of output", workerOutputFolder(settings), checks);
+}
+
+void checkService(const ListenAddress& listen, Checks& checks) {
+  Check check{"service", Verdict::kOk, "listens on any free port: not looked for"};
+  if (listen.port != 0) {
+    std::string host = listen.host == "0.0.0.0" || listen.host == "::" ? "127.0.0.1" : listen.host;
+    if (host.find(':') != std::string::npos) host = "[" + host + "]";
+    ApiClient api(fmt::format("http://{}:{}", host, listen.port), "");
+    const auto answer = api.send({.path = "/healthz", .timeout = Seconds(3)});
+    check.detail = !answer        ? "does not run: nothing answers at " + api.url()
+                   : answer->ok() ? "runs at " + api.url()
+                                  : fmt::format("{} answers at {}/healthz; is that Muster?",
+                                                answer->status, api.url());
+  }
+  checks.push_back(std::move(check));
+}
+
+int show(const Checks& checks, int exit_code, Terminal& terminal) {
+  terminal.out << (terminal.json ? doctorJson(checks) + "\n" : doctorText(checks, terminal.color));
+  return exit_code;
+}
+
+}  // namespace
+
+int run(const DoctorCommand& command, const Environment& env, Terminal& terminal) {
+  const auto settings = loadSettings(command.overrides, env);
+  if (!settings) return show(settingsFaults(settings.error()), kExitUsage, terminal);
+  Checks checks;
+  checkSettings(*settings, checks);
+  checkTemplates(*settings, env, checks);
+  checkStore(*settings, checks);
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  checks.push_back(judgeOpenFiles(files.rlim_cur));
+  checkService(settings->listen, checks);
+  return show(checks, doctorExit(checks), terminal);
+}
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/clock.h"
+#include "models/store/migrator.h"
+
+namespace muster {
+
+// What a look at a store found. Nothing in it is changed.
+struct StoreFindings {
+  std::string store;   // what is there, for a person
+  std::string hint;    // the service can begin, but this is to be known
+  std::string fault;   // not empty: it cannot be used, and why; what could not be seen is absent
+  std::string remedy;  // what to do about the fault
+  std::optional<tl::expected<MigrationPlan, std::string>> migrations;
+  std::optional<std::chrono::microseconds> flush;  // how long a write takes to be durable
+  // Of PostgreSQL only.
+  std::optional<Millis> clock_ahead;    // this machine's clock before the server's
+  std::optional<bool> shared_sessions;  // a pooler gives each transaction another session
+  bool pgbouncer_on = false;            // the address says so
+};
+
+// A database file, or ":memory:". A service may be at work with it.
+StoreFindings probeSqlite(const std::string& path, const Clock& clock);
+StoreFindings probePostgres(const std::string& url, const Clock& clock);
+
+// The median of up to 20 runs, fewer when they take long.
+inline std::chrono::microseconds medianDuration(const Clock& clock,
+                                                const std::function<void()>& run) {
+  constexpr std::size_t kRuns = 20;
+  constexpr std::chrono::seconds kEnough{5};
+  std::vector<std::chrono::nanoseconds> took;
+  const auto start = clock.monotonic();
+  while (took.size() < kRuns && (took.empty() || clock.monotonic() - start < kEnough)) {
+    const auto begin = clock.monotonic();
+    run();
+    took.push_back(clock.monotonic() - begin);
+  }
+  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+  std::nth_element(took.begin(), middle, took.end());
+  return std::chrono::round<std::chrono::microseconds>(*middle);
+}
+
+// What connections that were open all the while saw, in order: each time the number of the
+// connection and the session it had. Whoever has a session of its own always has the same one, and
+// has it alone.
+using SeenSessions = std::vector<std::pair<int, std::string>>;
+inline bool areShared(const SeenSessions& seen) {
+  return std::any_of(seen.begin(), seen.end(), [&seen](const auto& one) {
+    return std::any_of(seen.begin(), seen.end(), [&one](const auto& other) {
+      return (one.first == other.first) != (one.second == other.second);
+    });
+  });
+}
+
+}  // namespace muster

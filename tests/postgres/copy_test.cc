@@ -1,0 +1,94 @@
+// From SQLite to PostgreSQL.
+#include "tests/support/service_fixture.h"
+
+namespace muster::test {
+namespace {
+
+class Copy : public testing::Test {
+ protected:
+  struct Run {
+    std::optional<int> exit_code;
+    std::string out, err;
+  };
+  Run copy(const std::string& to) {
+    const TempFolder folder;
+    ChildProcess command({{musterBinary(), "copy", "--from", "sqlite:" + source_.database(), "--to",
+                           to, "-o", "json"},
+                          folder.path()});
+    const auto exit_code = command.wait();
+    return {exit_code, command.out(), command.err()};
+  }
+
+  Service source_{{.store = "sqlite:muster.db"}};
+};
+
+TEST_F(Copy, everything_is_there_afterwards_and_goes_on) {
+  PoolClient before(source_.url(), "p");
+  const Json::Value done = before.push(R"("data":{"text":"\u0000 é 𝄞","big":1234567890123456789})");
+  EXPECT_EQ(before.report("complete", before.claimOne("w1"), R"("result":[1e300,0.1,null])").status,
+            200);
+  const Json::Value failed = before.push();
+  EXPECT_EQ(before.report("fail", before.claimOne("w1"), R"("error":"broke")").status, 200);
+  const Json::Value held = before.push(R"("data":2,"tenant":"t","priority":9)");
+  const Json::Value lease = before.claimOne("w2");
+  before.push(R"("data":3,"placement":{"requires_capabilities":["gpu"]},"unique_key":"k")");
+  const std::string done_path = "/v1/jobs/" + done["id"].asString();
+  const std::string shown = before.http().get(done_path).body;
+  const std::string attempts =
+      before.http().get("/v1/jobs/" + failed["id"].asString() + "/attempts").body;
+  const std::string events = before.http().get("/v1/events?limit=200").body;
+  const Json::Value stats = before.stats();
+  EXPECT_EQ(source_.stop(), 0);
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+
+  Service moved({.store = database.url()});
+  PoolClient after(moved.url(), "p");
+  EXPECT_EQ(after.http().get(done_path).body, shown);
+  EXPECT_EQ(after.http().get("/v1/jobs/" + failed["id"].asString() + "/attempts").body, attempts);
+  EXPECT_TRUE(after.http()
+                  .get("/v1/events?limit=200")
+                  .body.starts_with(events.substr(0, events.rfind(']'))))
+      << "the events of before, and perhaps new ones";
+  for (const char* name : {"queue_depth", "claimed", "done", "poisoned", "cancelled"}) {
+    EXPECT_EQ(after.stats()[name], stats[name]) << name;
+  }
+  EXPECT_EQ(after.report("complete", lease, R"("result":1)").status, 200) << "the lease is good";
+  EXPECT_EQ(after.tryPush(R"("data":4,"unique_key":"k")").json["data"], 3) << "the key is taken";
+  const Json::Value fresh = after.push();
+  EXPECT_EQ(after.http().get("/v1/jobs/" + fresh["id"].asString()).status, 200);
+  EXPECT_EQ(held["id"], lease["id"]);
+}
+
+TEST_F(Copy, a_database_that_is_not_empty_is_left_alone) {
+  PoolClient(source_.url(), "p").push();
+  EXPECT_EQ(source_.stop(), 0);
+  const PostgresDatabase database;
+  {
+    Service other({.store = database.url()});
+    PoolClient(other.url(), "q").push();
+    EXPECT_EQ(other.stop(), 0);
+  }
+  const Run run = copy(database.url());
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.err.find("the database is not empty"), std::string::npos) << run.err;
+}
+
+TEST_F(Copy, a_service_at_work_is_not_copied_from) {
+  const PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.err.find("another Muster serves"), std::string::npos) << run.err;
+}
+
+TEST_F(Copy, what_is_no_such_store_is_named) {
+  EXPECT_EQ(source_.stop(), 0);
+  const Run run = copy("mysql://x");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.err.find("--to mysql://x: expected postgresql://"), std::string::npos) << run.err;
+}
+
+}  // namespace
+}  // namespace muster::test

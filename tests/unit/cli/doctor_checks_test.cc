@@ -1,0 +1,150 @@
+#include "app/cli/doctor_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+using enum Verdict;
+
+constexpr std::uint64_t kMiB = 1U << 20, kGiB = 1U << 30;
+
+TEST(DoctorChecks, judgeTheDisk) {
+  struct {
+    std::uint64_t free, all;
+    Verdict verdict;
+  } const rows[] = {
+      {50 * kGiB, 100 * kGiB, kOk},
+      {5 * kGiB, 100 * kGiB, kOk},
+      {5 * kGiB - kMiB, 100 * kGiB, kWarn},
+      {kGiB, 2 * kGiB, kOk},
+      {kGiB - 1, 2 * kGiB, kWarn},
+      {100 * kMiB, 2 * kGiB, kWarn},
+      {100 * kMiB - 1, 2 * kGiB, kFail},
+      {0, 2 * kGiB, kFail},
+      {99 * kMiB, 99 * kMiB, kFail},
+      {0, 0, kOk},
+      {std::uint64_t{1} << 62, std::uint64_t{1} << 63, kOk},
+  };
+  for (const auto& row : rows) {
+    const Check check = judgeDisk("disk", "/d", row.free, row.all);
+    EXPECT_EQ(check.verdict, row.verdict) << row.free << " of " << row.all;
+    EXPECT_EQ(check.hint.empty(), row.verdict == kOk);
+  }
+}
+
+TEST(DoctorChecks, judgeTheLimitOfOpenFiles) {
+  EXPECT_EQ(judgeOpenFiles(4096).verdict, kOk);
+  EXPECT_EQ(judgeOpenFiles(std::numeric_limits<std::uint64_t>::max()).verdict, kOk);
+  EXPECT_EQ(judgeOpenFiles(4095).verdict, kWarn);
+}
+
+// The verdict on one finding of a store in which all else is well.
+struct StoreRow {
+  const char* what;
+  StoreFindings found;
+  bool is_postgres;
+  Durability durability;
+  std::string name;
+  Verdict verdict;
+};
+
+StoreFindings flush(std::chrono::microseconds took) {
+  StoreFindings found;
+  found.flush = took;
+  return found;
+}
+StoreFindings clockAhead(Millis by) {
+  StoreFindings found;
+  found.clock_ahead = by;
+  return found;
+}
+StoreFindings sessions(bool shared, bool pgbouncer_on) {
+  StoreFindings found;
+  found.shared_sessions = shared;
+  found.pgbouncer_on = pgbouncer_on;
+  return found;
+}
+StoreFindings plan(std::vector<std::string> applied, std::vector<std::string> pending,
+                   bool pgbouncer_on = false) {
+  StoreFindings found;
+  found.migrations = MigrationPlan{std::move(applied), std::move(pending)};
+  found.pgbouncer_on = pgbouncer_on;
+  return found;
+}
+StoreFindings newer() {
+  StoreFindings found;
+  found.migrations = tl::unexpected(std::string("the database is newer"));
+  return found;
+}
+
+TEST(DoctorChecks, judgeTheStore) {
+  constexpr auto kFull = Durability::kFull, kNormal = Durability::kNormal;
+  const StoreRow rows[] = {
+      {"fast", flush(20ms), false, kFull, "flush", kOk},
+      {"slow", flush(20ms + 1us), false, kFull, "flush", kWarn},
+      {"slow commits", flush(21ms), true, kFull, "flush", kWarn},
+      {"slow, and nobody waits", flush(500ms), false, kNormal, "flush", kOk},
+      {"on time", clockAhead(2000ms), true, kFull, "clock", kOk},
+      {"ahead", clockAhead(2001ms), true, kFull, "clock", kWarn},
+      {"behind", clockAhead(-2001ms), true, kFull, "clock", kWarn},
+      {"direct", sessions(false, false), true, kFull, "sessions", kOk},
+      {"pooled", sessions(true, false), true, kFull, "sessions", kFail},
+      {"pooled and known", sessions(true, true), true, kFull, "sessions", kOk},
+      {"known, not seen", sessions(false, true), true, kFull, "sessions", kOk},
+      {"up to date", plan({"1", "2"}, {}), true, kFull, "migrations", kOk},
+      {"new file", plan({}, {"1"}), false, kFull, "migrations", kOk},
+      {"old file", plan({"1"}, {"2"}), false, kFull, "migrations", kWarn},
+      {"new database", plan({}, {"1"}), true, kFull, "migrations", kOk},
+      {"new, pooled", plan({}, {"1"}, true), true, kFull, "migrations", kFail},
+      {"old database", plan({"1"}, {"2"}), true, kFull, "migrations", kFail},
+      {"newer", newer(), false, kFull, "migrations", kFail},
+  };
+  for (const StoreRow& row : rows) {
+    const auto checks = judgeStore(row.found, row.is_postgres, row.durability);
+    ASSERT_EQ(checks.size(), 2U) << row.what << ": the store, and what was found";
+    EXPECT_EQ(checks[0].verdict, kOk) << row.what;
+    EXPECT_EQ(checks[1].name, row.name) << row.what;
+    EXPECT_EQ(checks[1].verdict, row.verdict) << row.what << ": " << checks[1].detail;
+    EXPECT_EQ(checks[1].hint.empty(), row.verdict == kOk) << row.what;
+  }
+}
+
+TEST(DoctorChecks, namePendingMigrationsAndWhatIsWrongWithTheStore) {
+  EXPECT_NE(judgeStore(plan({"1"}, {"0002_b", "0003_c"}), true, Durability::kFull)[1].detail.find(
+                "0002_b, 0003_c"),
+            std::string::npos);
+  StoreFindings broken;
+  broken.fault = "gone";
+  broken.remedy = "bring it back";
+  const auto checks = judgeStore(broken, true, Durability::kFull);
+  ASSERT_EQ(checks.size(), 1U) << "nothing is said of what was not seen";
+  EXPECT_EQ(checks[0].verdict, kFail);
+  EXPECT_EQ(checks[0].hint, "bring it back");
+}
+
+TEST(DoctorChecks, knowAPoolerByTheSessionsItGives) {
+  EXPECT_FALSE(areShared({}));
+  EXPECT_FALSE(areShared({{1, "a"}, {2, "b"}, {1, "a"}, {2, "b"}})) << "direct";
+  EXPECT_TRUE(areShared({{1, "a"}, {2, "a"}})) << "one session for two connections";
+  EXPECT_TRUE(areShared({{1, "a"}, {2, "b"}, {1, "c"}})) << "two sessions for one connection";
+}
+
+TEST(DoctorChecks, areShownWithMarkAndHint) {
+  const std::vector<Check> checks = {{"a", kOk, "fine"}, {"long", kWarn, "so so", "do this"}};
+  EXPECT_EQ(doctorText(checks, false),
+            "ok    a     fine\n"
+            "warn  long  so so\n"
+            "        do this\n");
+  EXPECT_EQ(doctorJson(checks),
+            R"({"checks":[{"name":"a","verdict":"ok","detail":"fine","hint":""},)"
+            R"({"name":"long","verdict":"warn","detail":"so so","hint":"do this"}]})");
+  EXPECT_EQ(doctorExit(checks), 0) << "warnings are allowed";
+  EXPECT_EQ(doctorExit({{"a", kFail, "", ""}, {"b", kOk, ""}}), 1);
+}
+
+}  // namespace
+}  // namespace muster
