@@ -66,19 +66,16 @@ void Service::runDutiesAsLeader() {
   const auto lease = node_.lease();
   if (!lease || ticking_.exchange(true)) return;
   auto report = std::make_shared<DutyReport>();
-  storage_->write(
-      [this, report, lease](Store& store) {
-        *report =
-            store.cluster().holds(*lease) ? runDuties(store, settings_.retention) : DutyReport();
-      },
-      [this, report](const Status& status) {
-        ticking_ = false;
-        if (!status) {
-          log_.error("tick failed", {{"detail", status.error().detail}});
-        } else if (report->more) {
-          runDutiesAsLeader();
-        }
-      });
+  storage_->write([this, report, lease](
+                      Store& store) { *report = runDutiesAs(*lease, store, settings_.retention); },
+                  [this, report](const Status& status) {
+                    ticking_ = false;
+                    if (!status) {
+                      log_.error("tick failed", {{"detail", status.error().detail}});
+                    } else if (report->more) {
+                      runDutiesAsLeader();
+                    }
+                  });
 }
 
 void Service::fireDueTriggers() {

@@ -33,4 +33,8 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   return report;
 }
 
+DutyReport runDutiesAs(const LeaderLease& leader, Store& store, std::chrono::hours retention) {
+  return store.cluster().holds(leader) ? runDuties(store, retention) : DutyReport();
+}
+
 }  // namespace muster

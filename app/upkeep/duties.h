@@ -20,5 +20,7 @@ struct DutyReport {
 // Every periodic duty once, each for a bounded number of rows so that the writer is never held
 // long. Idempotent: running it twice changes nothing the second time.
 DutyReport runDuties(Store& store, std::chrono::hours retention);
+// The same as the leader; nothing when the lease is over.
+DutyReport runDutiesAs(const LeaderLease& leader, Store& store, std::chrono::hours retention);
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include <condition_variable>
 
 #include "app/scaling/checker.h"
+#include "app/upkeep/duties.h"
 
 namespace muster {
 namespace {
@@ -127,6 +128,20 @@ TEST_F(LeaderDutyTest, whoeverWasReplacedActsOnNothing) {
   run->finish(false);
   EXPECT_TRUE(decisions().empty());
   EXPECT_EQ(launched, 0);
+}
+
+TEST_F(LeaderDutyTest, theDutiesOfTheTickAreTheLeadersToo) {
+  const LeaderLease first = acquire("a");
+  write([](Store& store) { store.jobs().claim(*store.pools().find(PoolId("p")), "w", {}, 1); });
+  clock.advance(10min);
+  const LeaderLease second = acquire("b");
+  const auto expired = [this](const LeaderLease& leader) {
+    DutyReport report;
+    write([&](Store& store) { report = runDutiesAs(leader, store, 24h); });
+    return report.leases_expired;
+  };
+  EXPECT_EQ(expired(first), 0) << "another leads";
+  EXPECT_EQ(expired(second), 1);
 }
 
 TEST_F(LeaderDutyTest, withoutALeaseNothingIsEvenTried) {
