@@ -42,13 +42,16 @@ Status Principal::mayActAs(std::string_view worker_id) const {
   return fail(ErrorCode::kForbidden, "this token is for worker '" + worker + "' only");
 }
 
-Access::Access(const Settings& settings, std::string secret)
+Access::Access(const Settings& settings, std::string secret, std::string_view advertised_url)
     : tokens_(settings.tokens),
       origins_(settings.allowed_origins),
       loopback_only_(settings.listen.isLoopback()),
       secret_(std::move(secret)) {
   hosts_ = {"localhost", lower(settings.listen.host)};
   for (const auto& host : settings.allowed_hosts) hosts_.push_back(lower(host));
+  if (const auto scheme = advertised_url.find("://"); scheme != std::string_view::npos) {
+    hosts_.push_back(hostName(advertised_url.substr(scheme + 3)));
+  }
 }
 
 std::string Access::workerToken(const std::string& worker_id) const {

@@ -24,8 +24,8 @@ struct Principal {
 // Decides who may come in. Immutable after construction, so safe from every thread.
 class Access {
  public:
-  // `secret` signs the tokens of workers.
-  Access(const Settings& settings, std::string secret);
+  // `secret` signs the tokens of workers. `advertised_url` is where we say that we are reached.
+  Access(const Settings& settings, std::string secret, std::string_view advertised_url);
 
   // 401 for a missing or wrong token. `authorization` is the header as it was sent.
   Result<Principal> identify(std::string_view authorization) const;

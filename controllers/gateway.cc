@@ -60,6 +60,12 @@ std::size_t headerBytes(const drogon::HttpRequestPtr& request) {
   return bytes;
 }
 
+// A refusal that says nothing about the health of the service.
+bool isExpected(ErrorCode code) {
+  return code == ErrorCode::kDraining || code == ErrorCode::kNotLeader ||
+         code == ErrorCode::kReadOnlyNode;
+}
+
 Result<RequestKey> keyOf(const Request& request) {
   RequestKey key;
   key.key = request.header("idempotency-key");
@@ -160,7 +166,7 @@ Status Gateway::admit(Exchange& exchange) {
     return fail(ErrorCode::kMethodNotAllowed,
                 fmt::format("{} allows {}", request.path, fmt::join(exchange.allowed, ", ")));
   }
-  if (!exchange.route->scope) return {};
+  if (!exchange.route->scope) return admitWrite(exchange);
   const Scope scope = *exchange.route->scope;
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
@@ -173,7 +179,14 @@ Status Gateway::admit(Exchange& exchange) {
     return fail(ErrorCode::kForbidden,
                 fmt::format("the token lacks the scope '{}'", scopeName(scope)));
   }
-  return {};
+  return admitWrite(exchange);
+}
+
+Status Gateway::admitWrite(const Exchange& exchange) const {
+  if (!parts_.admit_write || exchange.route->handler.on_every_node) return {};
+  const bool reads =
+      exchange.method == "GET" || exchange.method == "HEAD" || exchange.method == "OPTIONS";
+  return reads ? Status() : parts_.admit_write();
 }
 
 void Gateway::dispatch(const ExchangePtr& exchange) {
@@ -258,7 +271,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   } else {
     Error& error = outcome.error();
     const ErrorKind& kind = describe(error.code);
-    if (kind.status >= 500 && error.code != ErrorCode::kDraining) {
+    if (kind.status >= 500 && !isExpected(error.code)) {
       parts_.log.error("request failed", {{"request_id", request.id},
                                           {"path", request.path},
                                           {"code", kind.name},

@@ -35,6 +35,8 @@ class Gateway {
     const Log& log;
     const Clock& clock;
     std::size_t max_body_bytes;
+    // Whether this node takes writes; empty: it always does.
+    std::function<Status()> admit_write = {};
   };
   explicit Gateway(Parts parts);
 
@@ -59,6 +61,7 @@ class Gateway {
   struct Exchange;
   using ExchangePtr = std::shared_ptr<Exchange>;
   Status admit(Exchange& exchange);
+  Status admitWrite(const Exchange& exchange) const;
   void dispatch(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, Outcome outcome);
   void send(const ExchangePtr& exchange, Reply reply);

@@ -66,7 +66,8 @@ Result<Work> ServiceController::metrics(const Request&) {
       after = pools.back()->id.str();
     }
     metrics_.countCommits(storage_.commits());
-    return Reply{200, metrics_.expose(gauges), "text/plain; version=0.0.4; charset=utf-8"};
+    return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),
+                 "text/plain; version=0.0.4; charset=utf-8"};
   };
 }
 

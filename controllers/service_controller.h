@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/leadership/cluster_node.h"
 #include "app/metrics/metrics.h"
 #include "controllers/gateway.h"
 #include "controllers/router.h"
@@ -13,8 +14,13 @@ class ServiceController {
     std::string openapi_json;
     std::string docs_html;
   };
-  ServiceController(Gateway& gateway, Storage& storage, Metrics& metrics, Documents documents)
-      : gateway_(gateway), storage_(storage), metrics_(metrics), documents_(std::move(documents)) {}
+  ServiceController(Gateway& gateway, Storage& storage, Metrics& metrics, const ClusterNode& node,
+                    Documents documents)
+      : gateway_(gateway),
+        storage_(storage),
+        metrics_(metrics),
+        node_(node),
+        documents_(std::move(documents)) {}
   void addRoutes(Router& router);
 
  private:
@@ -24,6 +30,7 @@ class ServiceController {
   Gateway& gateway_;
   Storage& storage_;
   Metrics& metrics_;
+  const ClusterNode& node_;
   const Documents documents_;
 };
 

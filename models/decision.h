@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "models/ids.h"
@@ -23,6 +24,7 @@ struct Decision {
   std::int64_t to_launch = 0;
   std::int64_t launched = 0;  // 0 in a preview
   std::string reason;
+  std::optional<std::int64_t> leader_epoch;  // of the leader it was made for
 };
 
 }  // namespace muster

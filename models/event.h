@@ -62,6 +62,7 @@ struct Event {
   std::string pool;
   std::string job;
   std::string worker;
+  std::string node;
   std::optional<int> attempt;
   std::string details;       // JSON object, empty: none
   std::int64_t job_seq = 0;  // the job's number in the store, 0: none; not shown

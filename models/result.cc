@@ -38,6 +38,7 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kTriggerDisabled{"trigger_disabled", 409, "The trigger is disabled",
                                               false};
   static constexpr ErrorKind kTooMany{"too_many", 409, "There are as many as there may be", false};
+  static constexpr ErrorKind kNotClustered{"not_clustered", 409, "There is only one node", false};
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
@@ -54,6 +55,8 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kDraining{"draining", 503, "The service is stopping", true};
   static constexpr ErrorKind kBusy{"store_busy", 503, "The store is busy", true};
   static constexpr ErrorKind kStore{"store_unavailable", 503, "The store cannot be used", true};
+  static constexpr ErrorKind kNotLeader{"not_leader", 503, "Only the leader does this", true};
+  static constexpr ErrorKind kReadOnlyNode{"read_only_node", 503, "This node only reads", true};
 
   switch (code) {
     case ErrorCode::kInvalidJson:
@@ -100,6 +103,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kTriggerDisabled;
     case ErrorCode::kTooMany:
       return kTooMany;
+    case ErrorCode::kNotClustered:
+      return kNotClustered;
     case ErrorCode::kGone:
       return kGone;
     case ErrorCode::kEventsExpired:
@@ -126,6 +131,10 @@ const ErrorKind& describe(ErrorCode code) {
       return kBusy;
     case ErrorCode::kStoreUnavailable:
       return kStore;
+    case ErrorCode::kNotLeader:
+      return kNotLeader;
+    case ErrorCode::kReadOnlyNode:
+      return kReadOnlyNode;
   }
   return kInternal;
 }

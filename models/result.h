@@ -34,6 +34,7 @@ enum class ErrorCode {
   kTriggerConfigured,
   kTriggerDisabled,
   kTooMany,
+  kNotClustered,
   kGone,
   kEventsExpired,
   kVersionMismatch,
@@ -47,6 +48,8 @@ enum class ErrorCode {
   kDraining,
   kStoreBusy,
   kStoreUnavailable,
+  kNotLeader,
+  kReadOnlyNode,
 };
 
 struct ErrorKind {
@@ -71,6 +74,7 @@ struct Error {
   std::string detail;
   std::vector<FieldError> fields = {};
   std::optional<std::chrono::seconds> retry_after = {};
+  std::string leader_url = {};  // where the request would be taken, if that is known
 };
 
 template <class T>

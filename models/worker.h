@@ -59,6 +59,7 @@ struct Worker {
   std::int64_t version = 1;
 
   // Of the launch it came from; empty for a worker that was started by hand.
+  std::string node;  // that launched it; empty: the only one
   std::string template_name;
   std::string template_version;
   std::optional<Time> launched_at;

@@ -80,7 +80,9 @@ bool Dispatch::start(const TriggerSpec& spec, const PoolId& pool, const std::str
 }
 
 void Dispatch::tick() {
-  const auto due = parts_.registry.due(parts_.clock.now());
+  const auto lease = parts_.lease();
+  auto due = parts_.registry.due(parts_.clock.now());
+  if (!lease) due.clear();
   auto touched = takeTouched();
   if (due.empty() && touched.empty()) return;
   struct Fired {
@@ -94,19 +96,19 @@ void Dispatch::tick() {
   };
   auto work = std::make_shared<Work>();
   parts_.storage.write(
-      [this, due, touched = std::move(touched), work](Store& store) {
+      [this, due, touched = std::move(touched), lease, work](Store& store) {
         *work = {};
         Triggers triggers = store.triggers();
         for (const auto& [name, at] : touched) triggers.touch(name, at);
+        if (due.empty() || !store.cluster().holds(*lease)) return;
         for (const ReadyTriggerPtr& ready : due) {
           const Trigger& trigger = ready->trigger;
           const std::string run_id = triggers.newRun();
           if (triggers.firedOnSchedule(trigger.spec.name, trigger.due_from, run_id,
-                                       trigger.spec.input.pool.str())) {
+                                       trigger.spec.input.pool.str(), lease->epoch)) {
             work->fired.push_back({ready, run_id});
           }
         }
-        if (due.empty()) return;
         work->triggers = triggers.all();
         work->stamp = parts_.registry.stamp();
       },

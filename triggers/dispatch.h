@@ -30,6 +30,8 @@ class Dispatch {
     LambdaTrigger& functions;
     ErrandFailed failed;
     std::function<void(const std::string& trigger)> started;  // for the metrics
+    // What entitles this node to fire schedules; nothing when it does not lead.
+    std::function<std::optional<LeaderLease>()> lease;
   };
   explicit Dispatch(Parts parts);
 
@@ -37,7 +39,7 @@ class Dispatch {
   // own: they fire with every commit.
   void onCommit(std::span<const Event> events);
 
-  // Fires what is due by its schedule, once however often it was missed.
+  // Fires what is due by its schedule, once however often it was missed; on the leader alone.
   void tick();
 
   // Starts the machine of a trigger whose firing has been noted. An empty pool means the one in its

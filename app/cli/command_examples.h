@@ -124,6 +124,10 @@ constexpr const char* kTriggersFooter = R"(Examples:
   muster triggers
   muster triggers fire check_on_work_added --pool emails)";
 
+constexpr const char* kClusterFooter = R"(Examples:
+  muster cluster
+  muster cluster resign)";
+
 constexpr const char* kEventsFooter =
     R"(The latest ones, in order; with --after those that follow it.
 

@@ -315,6 +315,16 @@ class Grammar {
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
+  void addCluster() {
+    CLI::App* cluster = add(root_, "cluster", "the nodes, and which of them leads", kClusterFooter);
+    cluster->require_subcommand(0, 1);
+    cluster->callback([this, cluster] {
+      if (cluster->get_subcommands().empty()) line_.command = ClusterCommand{};
+    });
+    command<ClusterResignCommand>(
+        add(*cluster, "resign", "have the leader hand over to another node", kClusterFooter));
+  }
+
   void addEvents() {
     CLI::App* app = add(root_, "events", "what happened, and what happens", kEventsFooter);
     auto options = command<EventsCommand>(app);
@@ -363,6 +373,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
     {{"check", "reap", "scale", "decisions", "top"}, &Grammar::addScaling},
+    {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},
     {{"health", "version", "token"}, &Grammar::addSmallOnes},

@@ -16,7 +16,8 @@ using Command =
                  PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
                  WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
                  ScaleCommand, DecisionsCommand, TriggerListCommand, TriggerShowCommand,
-                 TriggerFireCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+                 TriggerFireCommand, ClusterCommand, ClusterResignCommand, EventsCommand,
+                 TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -135,6 +135,9 @@ struct TriggerFireCommand {
   std::string pool;  // empty: the trigger's own, or every pool
 };
 
+struct ClusterCommand {};
+struct ClusterResignCommand {};
+
 struct WorkerOutputCommand {
   std::string id;
 };
@@ -228,6 +231,8 @@ int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ClusterCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ClusterResignCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerShowCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TriggerFireCommand& command, ApiClient& api, Terminal& terminal);

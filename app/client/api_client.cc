@@ -4,6 +4,8 @@
 
 #include <cctype>
 
+#include "app/client/json_fields.h"
+
 namespace muster {
 namespace {
 
@@ -18,6 +20,15 @@ std::string escaped(std::string_view text) {
     }
   }
   return out;
+}
+
+// Where a node that does not take the request says it is taken; "" when it does not say.
+std::string leaderOf(const HttpAnswer& answer) {
+  if (answer.status != 503) return {};
+  const auto problem = JsonAnswer::parse(answer.body);
+  std::string url = problem ? textOf(problem->root(), "leader_url") : "";
+  while (url.ends_with('/')) url.pop_back();
+  return url;
 }
 
 Unreachable notAUrl() { return {"that is not a URL like http://127.0.0.1:8080"}; }
@@ -38,7 +49,20 @@ HttpRequest ApiClient::complete(HttpRequest request) const {
 
 tl::expected<HttpAnswer, Unreachable> ApiClient::send(HttpRequest request) {
   if (!http_) return tl::unexpected(notAUrl());
-  return http_->send(complete(std::move(request)));
+  request = complete(std::move(request));
+  auto answer = leader_ ? leader_->send(request) : http_->send(request);
+  if (!answer) {
+    leader_.reset();
+    return answer;
+  }
+  const std::string url = leaderOf(*answer);
+  const auto place = leader_ && url == leader_url_ ? std::nullopt : parseHttpUrl(url);
+  if (!place) return answer;
+  leader_.emplace(*place);
+  leader_url_ = url;
+  answer = leader_->send(request);
+  if (!answer) leader_.reset();
+  return answer;
 }
 
 tl::expected<HttpAnswer, Unreachable> ApiClient::stream(

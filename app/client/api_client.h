@@ -22,7 +22,8 @@ class ApiClient {
   // Of the requests from now on; the connection stays.
   void setToken(std::string token) { token_ = std::move(token); }
 
-  // Any answer, also a refusal, is an answer.
+  // Any answer, also a refusal, is an answer. One that names the leader, because only that takes
+  // the request, is followed there; so are the requests after it, until that cannot be reached.
   tl::expected<HttpAnswer, Unreachable> send(HttpRequest request);
 
   // See HttpClient.
@@ -35,7 +36,9 @@ class ApiClient {
 
   std::string url_;
   std::string token_;
-  std::optional<HttpClient> http_;  // nothing when the URL is none
+  std::optional<HttpClient> http_;    // nothing when the URL is none
+  std::optional<HttpClient> leader_;  // nothing when nobody sent us on
+  std::string leader_url_;
 };
 
 // Joins the parts with slashes and escapes what may not stand in a path.

@@ -106,6 +106,7 @@ Kind onOff() {
 }
 
 constexpr std::array<std::string_view, 2> kDurabilities = {"full", "normal"};
+constexpr std::array<std::string_view, 3> kClusterModes = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kOnStops = {"leave", "drain"};
 constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn", "error"};
 
@@ -182,6 +183,8 @@ bool isRegion(std::string_view value) { return value.size() <= 128 && isWord(val
 bool isPath(std::string_view value) {
   return !value.empty() && value.find('\0') == std::string_view::npos;
 }
+
+bool isNodeId(std::string_view value) { return isValidId(value); }
 
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
 
@@ -298,6 +301,26 @@ std::vector<SettingRow> makeTable() {
       row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
       row("on_stop", choice<&S::on_stop, kOnStops>(),
           "what a stop does to launched workers: leave them, or have them finish"),
+      row("cluster", choice<&S::cluster, kClusterModes>(),
+          "several nodes share the store; auto: with PostgreSQL"),
+      row("node_id", text<&S::node_id, isNodeId>("1 to 128 of A-Z a-z 0-9 . _ ~ : -"),
+          "name of this node; made from the machine and the port"),
+      row("node_role", choice<&S::node_role, kNodeRoles>(),
+          "auto and leader may lead, a worker does not, an observer only reads"),
+      row("node_url", text<&S::node_url, isOrigin>("an address like http://node-1:8080"),
+          "where other nodes and clients reach this one"),
+      row("leader_lease_seconds", whole<&S::leader_lease, 1, kDay>(),
+          "silence after which another node leads"),
+      row("leader_renew_seconds", whole<&S::leader_renew, 1, kDay>(),
+          "how often the leader renews, and others try"),
+      row("node_heartbeat_seconds", whole<&S::node_heartbeat, 1, kDay>(),
+          "how often a node reports that it is alive"),
+      row("node_stale_seconds", whole<&S::node_stale, 1, kDay>(),
+          "silence after which a node is stale"),
+      row("node_dead_seconds", whole<&S::node_dead, 1, kDay>(),
+          "silence after which a node is dead"),
+      row("write_policy", choice<&S::write_policy, kWritePolicies>(),
+          "any: every node takes writes; leader: only the leader does"),
   };
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/leadership.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/storage.h"
@@ -17,6 +18,7 @@
 namespace muster {
 
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
+enum class ClusterMode { kAuto, kOn, kOff };
 // What a stop of the service means for the workers it has launched.
 enum class OnStop { kLeave, kDrain };
 enum class Scope { kRead, kProduce, kWork, kAdmin };
@@ -99,6 +101,17 @@ struct Settings {
   int launch_rate = 20;  // workers a second
   OnStop on_stop = OnStop::kLeave;
 
+  ClusterMode cluster = ClusterMode::kAuto;
+  std::string node_id;  // empty: made from the name of the machine and the port
+  NodeRole node_role = NodeRole::kAuto;
+  std::string node_url;  // empty: from `listen`
+  Seconds leader_lease{30};
+  Seconds leader_renew{10};
+  Seconds node_heartbeat{10};
+  Seconds node_stale{30};
+  Seconds node_dead{120};
+  WritePolicy write_policy = WritePolicy::kAny;
+
   std::map<std::string, WorkerTemplate> templates = {
       {"echo", {WorkerTemplate::Kind::kBuiltin, {"echo"}, {}, {}}}};
   std::map<std::string, PoolSettings> pools;  // only what the file sets of each
@@ -115,6 +128,9 @@ struct Overrides {
   std::optional<std::string> config_file;  // absent = muster.yml in the working directory, if there
   std::map<std::string, std::string> values;
 };
+
+// Whether several nodes may share the store, which only PostgreSQL can.
+bool inCluster(const Settings& settings);
 
 // What is configured, or else the usual ones, and the hook that is always there.
 std::vector<TriggerSpec> configuredTriggers(const Settings& settings);

@@ -30,6 +30,34 @@ void checkIntervals(SettingsDraft& draft) {
   }
 }
 
+void checkAbove(SettingsDraft& draft, std::string_view name, Seconds value, std::string_view floor,
+                Seconds least) {
+  if (value > least) return;
+  draft.addFault(draft.placeOf(name), fmt::format("{} is {}, expected more than {}, {}", name,
+                                                  value.count(), floor, least.count()));
+}
+
+void checkCluster(SettingsDraft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.cluster == ClusterMode::kOn && !inCluster(settings)) {
+    draft.addFault(draft.placeOf("cluster"),
+                   "cluster is on, which only a PostgreSQL store can serve: expected store to be "
+                   "postgresql://…, or cluster to be auto or off");
+  }
+  if (!mayLead(settings.node_role) && !inCluster(settings)) {
+    draft.addFault(draft.placeOf("node_role"),
+                   fmt::format("node_role is {}, but this node is alone and has to lead: expected "
+                               "auto, or a cluster on PostgreSQL",
+                               name(settings.node_role)));
+  }
+  checkAbove(draft, "leader_lease_seconds", settings.leader_lease, "leader_renew_seconds twice",
+             settings.leader_renew * 2);
+  checkAbove(draft, "node_stale_seconds", settings.node_stale, "node_heartbeat_seconds",
+             settings.node_heartbeat);
+  checkAbove(draft, "node_dead_seconds", settings.node_dead, "node_stale_seconds",
+             settings.node_stale);
+}
+
 // On the settings in force: two that agree in the file may not agree with a default.
 void checkPools(SettingsDraft& draft) {
   const PoolSettings defaults = poolDefaults(draft.settings);
@@ -46,6 +74,7 @@ void checkPools(SettingsDraft& draft) {
 void checkSettings(SettingsDraft& draft) {
   checkAccess(draft);
   checkIntervals(draft);
+  checkCluster(draft);
   checkPools(draft);
 }
 

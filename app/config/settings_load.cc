@@ -96,6 +96,10 @@ std::string SettingsDraft::placeOf(std::string_view name) const {
   return found == places.end() ? std::string(name) : found->second;
 }
 
+bool inCluster(const Settings& settings) {
+  return settings.cluster != ClusterMode::kOff && isPostgres(settings.store);
+}
+
 std::vector<TriggerSpec> configuredTriggers(const Settings& settings) {
   auto triggers = settings.triggers ? *settings.triggers : defaultTriggers();
   const TriggerSpec hook = workAddedHook();

@@ -240,10 +240,13 @@ void Metrics::exposeLaunches(std::string& out) const {
   }
 }
 
-std::string Metrics::expose(const std::vector<PoolGauges>& pools) const {
+std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) const {
   std::string out;
   head(out, "build_info", "gauge", "The version that runs.");
   sample(out, "build_info", fmt::format("version=\"{}\"", MUSTER_VERSION), 1);
+
+  head(out, "leader", "gauge", "1 on the node that leads, else 0.");
+  sample(out, "leader", "", leads ? 1 : 0);
 
   head(out, "pool_jobs", "gauge", "Jobs of a pool by status.");
   for (const auto& [pool, stats, min, max] : pools) {

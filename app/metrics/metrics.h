@@ -66,7 +66,7 @@ class Metrics {
     PoolStats stats;
     std::int64_t min_workers, max_workers;
   };
-  std::string expose(const std::vector<PoolGauges>& pools) const;
+  std::string expose(const std::vector<PoolGauges>& pools, bool leads) const;
 
  private:
   struct RouteCounters {

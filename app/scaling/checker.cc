@@ -14,6 +14,9 @@ constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are s
 constexpr auto kShortMoment = std::chrono::milliseconds(5);
 constexpr auto kRateWait = std::chrono::milliseconds(100);
 constexpr int kPoolsAtOnce = 200;
+// Names that no pool has: all pools, and those with a limit per host.
+constexpr const char* kAll = "";
+constexpr const char* kHosts = "*";
 
 std::string scaledDetails(const Decision& decision) {
   JsonWriter out;
@@ -63,25 +66,34 @@ void Checker::stop() {
 
 void Checker::request(const PoolId& pool, const std::string& trigger,
                       std::optional<std::int64_t> max_workers) {
-  ask(pool.str(), trigger, clock_.monotonic(), max_workers);
+  ask(pool.str(), {trigger, max_workers}, clock_.monotonic());
 }
 
-void Checker::ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at,
-                  std::optional<std::int64_t> max_workers) {
+void Checker::requestAllAsLeader(const std::string& trigger) {
+  ask(kAll, {.trigger = trigger, .as_leader = true}, clock_.monotonic());
+}
+
+void Checker::requestAllOfHosts(const std::string& trigger) {
+  ask(kHosts, {.trigger = trigger}, clock_.monotonic());
+}
+
+void Checker::ask(const std::string& pool, Request request, std::chrono::nanoseconds at) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
   at = std::max(at, slot.last + (slot.has_free_place ? kShortMoment : kMoment));
   if (slot.due) {
     // Served together: whoever sets no bound has none set for him.
-    if (!max_workers || (slot.max_workers && *slot.max_workers < *max_workers)) {
-      slot.max_workers = max_workers;
+    const auto& bound = slot.asked.max_workers;
+    if (bound && (!request.max_workers || *bound < *request.max_workers)) {
+      slot.asked.max_workers = request.max_workers;
     }
+    slot.asked.as_leader = slot.asked.as_leader && request.as_leader;
     if (*slot.due <= at) return;
+    slot.asked.trigger = std::move(request.trigger);
   } else {
-    slot.max_workers = max_workers;
+    slot.asked = std::move(request);
   }
   slot.due = at;
-  slot.trigger = trigger;
   changed_.notify_all();
 }
 
@@ -137,6 +149,7 @@ Result<Decision> Checker::Run::perform(Store& store) {
   checker_.rate_.spend(-std::exchange(spent_, 0));  // of a run that was rolled back
   orders_.clear();
   decision_.reset();
+  if (lease_ && !store.cluster().holds(*lease_)) return tl::unexpected(notLeader(""));
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
   Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
@@ -149,6 +162,7 @@ Result<Decision> Checker::Run::perform(Store& store) {
   if (decision.direction == "down") {
     launches.drain(pool_, decision.current_workers - decision.desired_workers);
   }
+  if (lease_ && lease_->epoch > 0) decision.leader_epoch = lease_->epoch;
   store.decisions().add(decision);
   if (decision.direction != "hold") {
     Event event;
@@ -187,16 +201,18 @@ void Checker::Run::finish(bool committed) {
     checker_.slots_[pool_.str()].held_back = breaker;
   }
   if (decision_->binding_limit == binding_limit::kLaunchRate) {
-    checker_.ask(pool_.str(), "launch_rate", now + kRateWait);
+    checker_.ask(pool_.str(), {"launch_rate"}, now + kRateWait);
   } else if (again_in_) {
     const Millis wait = std::max(*again_in_, Millis(0));
-    checker_.ask(pool_.str(), again_for_, now + wait + Millis(1));
+    checker_.ask(pool_.str(), {again_for_}, now + wait + Millis(1));
   }
 }
 
 // A pool that launches nobody is not worth a decision each time a job comes.
-void Checker::checkNow(const std::string& pool, const Slot& asked) {
-  const auto run = begin(PoolId(pool), asked.trigger, asked.max_workers);
+void Checker::checkNow(const std::string& pool, const Request& asked) {
+  const auto lease = asked.as_leader ? options_.lease() : std::nullopt;
+  if (asked.as_leader && !lease) return done(pool, false);
+  const auto run = begin(PoolId(pool), asked.trigger, asked.max_workers, lease);
   const auto launches = std::make_shared<bool>(true);
   storage_.write(
       [run, launches, pool](Store& store) {
@@ -209,37 +225,39 @@ void Checker::checkNow(const std::string& pool, const Slot& asked) {
         if (!status) {
           log_.error("check failed", {{"pool", pool}, {"detail", status.error().detail}});
         }
-        const std::lock_guard lock(mutex_);
-        Slot& slot = slots_[pool];
-        slot.running = false;
-        if (!*launches && !slot.due) slots_.erase(pool);
-        changed_.notify_all();
+        done(pool, !*launches);
       });
 }
 
+void Checker::done(const std::string& pool, bool forget) {
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[pool];
+  slot.running = false;
+  if (forget && !slot.due) slots_.erase(pool);
+  changed_.notify_all();
+}
+
 // Every pool that has a template, a page at a time.
-void Checker::expandAll(const Slot& asked) {
+void Checker::expand(const std::string& group, const Request& asked) {
   auto pools = std::make_shared<std::vector<std::string>>();
   storage_.read(
-      [pools](Store& store) {
+      [pools, of_hosts = group == kHosts](Store& store) {
         pools->clear();
         std::string after;
         for (;;) {
           const auto page = store.pools().list(after, kPoolsAtOnce);
           for (const auto& pool : page) {
-            if (pool->settings.template_name) pools->push_back(pool->id.str());
+            const bool limited = *pool->settings.max_workers_per_host > 0;
+            if (!pool->settings.template_name || (of_hosts && !limited)) continue;
+            pools->push_back(pool->id.str());
           }
           if (page.size() < kPoolsAtOnce) return;
           after = page.back()->id.str();
         }
       },
-      [this, pools, asked](const Status&) {
-        for (const std::string& pool : *pools) {
-          request(PoolId(pool), asked.trigger, asked.max_workers);
-        }
-        const std::lock_guard lock(mutex_);
-        slots_[""].running = false;
-        changed_.notify_all();
+      [this, pools, group, asked](const Status&) {
+        for (const std::string& pool : *pools) ask(pool, asked, clock_.monotonic());
+        done(group, false);
       });
 }
 
@@ -259,10 +277,10 @@ void Checker::loop() {
       slot.has_free_place = false;
       slot.last = now;
       const std::string name = pool;
-      const Slot asked = slot;
+      const Request asked = slot.asked;
       lock.unlock();
-      if (name.empty()) {
-        expandAll(asked);
+      if (name == kAll || name == kHosts) {
+        expand(name, asked);
       } else {
         checkNow(name, asked);
       }

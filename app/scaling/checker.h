@@ -47,6 +47,8 @@ class Checker {
     double launch_rate = 20;
     // Told of each check that was committed, and how long it took.
     std::function<void(const Decision& decision, std::chrono::nanoseconds took)> on_check = {};
+    // What entitles this node to check on the leader's behalf; nothing when it does not lead.
+    std::function<std::optional<LeaderLease>()> lease = [] { return LeaderLease{}; };
   };
   Checker(Storage& storage, Launch launch, Options options, const Clock& clock, const Log& log);
   ~Checker();
@@ -55,6 +57,10 @@ class Checker {
   void request(const PoolId& pool, const std::string& trigger,
                std::optional<std::int64_t> max_workers = {});
   void requestAll(const std::string& trigger) { request(PoolId(), trigger); }
+  // As the leader's duty: what comes of it is void when this node does not lead any more.
+  void requestAllAsLeader(const std::string& trigger);
+  // Only the pools that allow each host so many workers: every node has its own part in those.
+  void requestAllOfHosts(const std::string& trigger);
   // What committed events ask of a checker by themselves: a launch that proved itself lets the
   // next ones begin.
   void hear(std::span<const Event> events);
@@ -63,13 +69,15 @@ class Checker {
   // finish() once after it, which has the workers launched.
   class Run {
    public:
-    Run(Checker& checker, PoolId pool, std::string trigger, std::optional<std::int64_t> max_workers)
+    Run(Checker& checker, PoolId pool, std::string trigger, std::optional<std::int64_t> max_workers,
+        std::optional<LeaderLease> lease)
         : checker_(checker),
           pool_(std::move(pool)),
           trigger_(std::move(trigger)),
           max_workers_(max_workers),
+          lease_(std::move(lease)),
           began_(checker.clock_.monotonic()) {}
-    // kNotFound for an unknown pool.
+    // kNotFound for an unknown pool, kNotLeader when the lease it was begun with is over.
     Result<Decision> perform(Store& store);
     void finish(bool committed);
 
@@ -78,6 +86,7 @@ class Checker {
     const PoolId pool_;
     const std::string trigger_;
     const std::optional<std::int64_t> max_workers_;
+    const std::optional<LeaderLease> lease_;  // set: on the leader's behalf
     const std::chrono::nanoseconds began_;
     std::vector<LaunchOrder> orders_;
     std::optional<Decision> decision_;
@@ -86,8 +95,9 @@ class Checker {
     std::int64_t spent_ = 0;
   };
   std::shared_ptr<Run> begin(const PoolId& pool, const std::string& trigger,
-                             std::optional<std::int64_t> max_workers = {}) {
-    return std::make_shared<Run>(*this, pool, trigger, max_workers);
+                             std::optional<std::int64_t> max_workers = {},
+                             std::optional<LeaderLease> lease = {}) {
+    return std::make_shared<Run>(*this, pool, trigger, max_workers, std::move(lease));
   }
 
   // What check() would decide, without any effect.
@@ -98,10 +108,15 @@ class Checker {
   void stop();
 
  private:
+  // Who asks, and for what. Of several that are served together the widest counts.
+  struct Request {
+    std::string trigger;
+    std::optional<std::int64_t> max_workers = {};
+    bool as_leader = false;
+  };
   struct Slot {
     std::optional<std::chrono::nanoseconds> due;  // not set: nobody asked
-    std::string trigger;
-    std::optional<std::int64_t> max_workers;
+    Request asked;
     std::chrono::nanoseconds last{-1'000'000'000};
     bool running = false;
     bool held_back = false;       // by the breaker, when it was last checked
@@ -109,10 +124,10 @@ class Checker {
   };
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);
-  void checkNow(const std::string& pool, const Slot& asked);
-  void ask(const std::string& pool, const std::string& trigger, std::chrono::nanoseconds at,
-           std::optional<std::int64_t> max_workers = {});
-  void expandAll(const Slot& asked);
+  void checkNow(const std::string& pool, const Request& asked);
+  void ask(const std::string& pool, Request request, std::chrono::nanoseconds at);
+  void expand(const std::string& group, const Request& asked);
+  void done(const std::string& pool, bool forget);
   void loop();
 
   Storage& storage_;
@@ -124,7 +139,7 @@ class Checker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Slot> slots_;  // guarded by mutex_; "" asks for every pool
+  std::map<std::string, Slot> slots_;  // guarded by mutex_; also for all pools, by kAll and kHosts
   bool stopping_ = false;              // guarded by mutex_
   std::jthread thread_;                // last: it uses the rest
 };

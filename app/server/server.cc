@@ -130,7 +130,8 @@ void announce(const Settings& settings, Service& service, const Log& log) {
                                : "[" + settings.listen.host + "]";
   const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
   const bool everywhere = settings.listen.host == "0.0.0.0" || settings.listen.host == "::";
-  service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", addresses.front().toPort()) : url);
+  const int port = addresses.front().toPort();
+  service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", port) : url, port);
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
   log.info("listening",

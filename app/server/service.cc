@@ -20,7 +20,6 @@
 namespace muster {
 namespace {
 
-constexpr int kCheckEachTicks = 5;
 constexpr Millis kKillAfter = Seconds(5);  // from TERM to KILL
 
 std::string hostName() {
@@ -28,9 +27,16 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-StoreRules rulesOf(const Settings& settings, const std::string& host) {
+// Nodes that share a database write apart from each other.
+std::string outputFolder(const Settings& settings, const ClusterNode& node) {
+  const std::string folder = workerOutputFolder(settings);
+  return node.alone() ? folder : (std::filesystem::path(folder) / ("node-" + node.id())).string();
+}
+
+StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {
   StoreRules rules;
   rules.host = host;
+  if (!node.alone()) rules.node = node.id();
   for (const auto& [name, made] : settings.templates) rules.templates[name] = templateVersion(made);
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
@@ -69,6 +75,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       log_(log),
       clock_(clock),
       host_(hostName()),
+      node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
       registry_(findZone) {}
 
@@ -77,6 +84,8 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
                                                                   const Clock& clock) {
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
+  if (auto fault = service->node_.obstacle(*service->storage_)) return tl::unexpected(*fault);
+  if (service->node_.observes()) return service;
   if (auto fault = service->applyConfiguredPools()) return tl::unexpected(*fault);
   if (auto fault = service->applyConfiguredTriggers()) return tl::unexpected(*fault);
   return service;
@@ -86,7 +95,7 @@ std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
-  options.rules = rulesOf(settings_, host_);
+  options.rules = rulesOf(settings_, host_, node_);
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   options.on_foreign_commit = [this](std::span<const Event> events) { onForeignCommit(events); };
   auto storage = openStorage(options, clock_);
@@ -102,13 +111,15 @@ std::optional<std::string> Service::openStore() {
 }
 
 void Service::wire(std::string secret) {
-  access_ = std::make_unique<Access>(settings_, std::move(secret));
+  access_ = std::make_unique<Access>(settings_, std::move(secret),
+                                     node_.advertisedUrl(settings_.listen.port));
   limits_ =
       std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit, clock_);
   metrics_ = std::make_unique<Metrics>();
-  gateway_ = std::make_unique<Gateway>(
-      Gateway::Parts{router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
-                     static_cast<std::size_t>(settings_.max_body_bytes)});
+  gateway_ = std::make_unique<Gateway>(Gateway::Parts{
+      router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
+      static_cast<std::size_t>(settings_.max_body_bytes),
+      node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
@@ -119,8 +130,9 @@ void Service::wire(std::string secret) {
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention,
                                                [this] { checker_->requestAll("tick"); });
   wireTriggers();
+  cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   service_ = std::make_unique<ServiceController>(
-      *gateway_, *storage_, *metrics_,
+      *gateway_, *storage_, *metrics_, node_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
                                    std::string(kDocsPage.front().content)});
   jobs_->addRoutes(router_);
@@ -132,6 +144,7 @@ void Service::wire(std::string secret) {
   checks_->addRoutes(router_);
   triggers_->addRoutes(router_);
   hooks_->addRoutes(router_);
+  cluster_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
@@ -173,14 +186,15 @@ void Service::wireLaunching() {
                  metrics_->countExit(worker.pool, exitReason(worker.status, end));
                });
   };
-  launcher_ = std::make_unique<ProcessLauncher>(workerOutputFolder(settings_), std::move(listener),
+  launcher_ = std::make_unique<ProcessLauncher>(outputFolder(settings_, node_), std::move(listener),
                                                 clock_, log_);
   checker_ = std::make_unique<Checker>(
       *storage_, [this](const LaunchOrder& order) { launch(order); },
       Checker::Options{settings_.worker_start_timeout, static_cast<double>(settings_.launch_rate),
                        [this](const Decision& decision, std::chrono::nanoseconds took) {
                          metrics_->countCheck(decision, took);
-                       }},
+                       },
+                       [this] { return node_.lease(); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
 }
@@ -203,10 +217,12 @@ void Service::launch(const LaunchOrder& order) {
       workerProcess(order, settings_.templates.at(order.template_name), surroundings));
 }
 
-void Service::begin(const std::string& url) {
+void Service::begin(const std::string& url, int port) {
   process_.setUrl(url);
   url_ = url;
   begun_ = true;
+  node_.begin(*storage_, port);
+  if (!node_.works()) return;
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
                  [this, running](const Status& status) {
@@ -233,6 +249,7 @@ void Service::adopt(const RunningProcess& process) {
 
 Millis Service::retireWorkers() {
   constexpr Millis kToNotice = Seconds(1);
+  node_.retire();
   checker_->stop();
   storage_->write(
       [](Store& store) { store.launches().drainHost(); },
@@ -252,7 +269,8 @@ void Service::wireTriggers() {
   functions_ = std::make_unique<LambdaTrigger>(call_, failed);
   dispatch_ = std::make_unique<Dispatch>(
       Dispatch::Parts{registry_, *storage_, clock_, *machines_, *processes_, *functions_, failed,
-                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); }});
+                      [this](const std::string& trigger) { metrics_->countTrigger(trigger); },
+                      [this] { return node_.lease(); }});
   triggers_ = std::make_unique<TriggerController>(*gateway_, registry_, *dispatch_);
   const auto variable = [](const std::string& name) -> std::optional<std::string> {
     const char* const value = std::getenv(name.c_str());
@@ -327,11 +345,12 @@ void Service::onCommit(std::span<const Event> events) {
     }
     const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
     if (event.job.empty() && !of_trigger) {
-      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}});
+      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}, {"node", event.node}});
     }
   }
-  checker_->hear(events);
   wake(events);
+  if (!node_.works()) return;
+  checker_->hear(events);
   dispatch_->onCommit(events);
 }
 
@@ -339,7 +358,10 @@ void Service::onCommit(std::span<const Event> events) {
 // who wait may wait here, and so may the processes of workers it has ended.
 void Service::onForeignCommit(std::span<const Event> events) {
   if (!dispatch_) return;
-  for (const Event& event : events) tendWorkers(event);
+  for (const Event& event : events) {
+    tendWorkers(event);
+    if (event.type == event_type::kLeaderLost) node_.tryToLead();
+  }
   wake(events);
 }
 
@@ -363,47 +385,8 @@ void Service::tendWorkers(const Event& event) {
   }
 }
 
-// Workers of this machine that were not launched here tell of their end by being gone.
-void Service::reapVanished() {
-  constexpr int kAtOnce = 1000;
-  auto local = std::make_shared<std::vector<RunningProcess>>();
-  const auto failed = [this](const Status& status) {
-    log_.error("vanished workers were not reaped", {{"detail", status.error().detail}});
-  };
-  storage_->read([local](Store& store) { *local = store.launches().localWorkers(kAtOnce); },
-                 [this, local, failed](const Status& read) {
-                   if (!read) return failed(read);
-                   std::erase_if(*local,
-                                 [](const auto& process) { return isAlive(process.process_key); });
-                   if (local->empty()) return;
-                   storage_->write(
-                       [local](Store& store) {
-                         for (const auto& process : *local)
-                           store.launches().proveDead(process.worker);
-                       },
-                       [failed](const Status& written) {
-                         if (!written) failed(written);
-                       });
-                 });
-}
-
-void Service::tick() {
-  if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) checker_->requestAll("tick");
-  if (ticking_.exchange(true)) return;
-  reapVanished();
-  auto report = std::make_shared<DutyReport>();
-  storage_->write([this, report](Store& store) { *report = runDuties(store, settings_.retention); },
-                  [this, report](const Status& status) {
-                    ticking_ = false;
-                    if (!status) {
-                      log_.error("tick failed", {{"detail", status.error().detail}});
-                    } else if (report->more) {
-                      tick();
-                    }
-                  });
-}
-
 void Service::endWaits() {
+  node_.retire();
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
@@ -411,6 +394,7 @@ void Service::endWaits() {
 
 // What writes to the store ends before it.
 void Service::close() {
+  node_.stop();
   processes_->stop();
   functions_->stop();
   checker_->stop();

@@ -5,6 +5,7 @@
 
 #include "app/config/settings.h"
 #include "app/launch/process_launcher.h"
+#include "app/leadership/cluster_node.h"
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
 #include "app/metrics/metrics.h"
@@ -14,6 +15,7 @@
 #include "app/waits/wait_list.h"
 #include "controllers/access.h"
 #include "controllers/check_controller.h"
+#include "controllers/cluster_controller.h"
 #include "controllers/event_controller.h"
 #include "controllers/gateway.h"
 #include "controllers/hook_controller.h"
@@ -44,13 +46,14 @@ class Service {
 
   // The service answers at this address now, so workers can be launched; those of an earlier run
   // are recognised again.
-  void begin(const std::string& url);
+  // Those it launches reach it at `url`; others on `port`.
+  void begin(const std::string& url, int port);
 
-  // Runs the periodic duties once, in the background; a run under way is not doubled.
+  // Runs the periodic duties once, in the background, as far as they are this node's.
   void tick();
 
   // Fires the triggers whose time has come.
-  void fireDueTriggers() { dispatch_->tick(); }
+  void fireDueTriggers();
 
   // Launches nobody any more and asks the workers of this host to finish. How long the last of them
   // may take.
@@ -58,7 +61,7 @@ class Service {
   // Whether a launched worker of this host is still there.
   bool hasWorkers() const { return !retired_ || launcher_->running() > 0; }
 
-  // Ends all waiting, so that drain() can come to an end.
+  // Leaves leading to others and ends all waiting, so that drain() can come to an end.
   void endWaits();
   void close();
 
@@ -80,12 +83,15 @@ class Service {
   void onForeignCommit(std::span<const Event> events);
   void wake(std::span<const Event> events);
   void tendWorkers(const Event& event);
-  void reapVanished();
+  void tendHost();
+  void runDutiesAsLeader();
+  void refreshTriggers();
 
   const Settings& settings_;
   const Log& log_;
   const Clock& clock_;
   const std::string host_;
+  ClusterNode node_;
   const bool checks_itself_;  // false: only when it is asked to
   std::string url_;           // set by begin(), before anything is launched
   WaitList pool_waits_;
@@ -103,6 +109,7 @@ class Service {
   std::unique_ptr<EventController> events_;
   std::unique_ptr<UpkeepController> upkeep_;
   std::unique_ptr<ServiceController> service_;
+  std::unique_ptr<ClusterController> cluster_;
   std::unique_ptr<CheckController> checks_;
   MusterProcess process_;
   NetworkCall call_;
@@ -113,6 +120,9 @@ class Service {
   std::unique_ptr<TriggerController> triggers_;
   std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
+  std::atomic<bool> tending_ = false;
+  std::mutex fingerprint_mutex_;
+  std::string trigger_fingerprint_;  // guarded by fingerprint_mutex_
   std::atomic<bool> begun_ = false;
   std::atomic<bool> retired_ = false;  // the workers know that they are to finish
   int ticks_ = 0;                      // the main loop's

@@ -29,7 +29,7 @@ void writeDecision(JsonWriter& out, const Decision& decision) {
   out.field("current_workers", decision.current_workers);
   out.field("desired_workers", decision.desired_workers);
   out.field("to_launch", decision.to_launch).field("launched", decision.launched);
-  out.field("reason", decision.reason).endObject();
+  out.field("reason", decision.reason).field("leader_epoch", decision.leader_epoch).endObject();
 }
 
 }  // namespace muster

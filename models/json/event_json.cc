@@ -7,6 +7,7 @@ void writeEvent(JsonWriter& out, const Event& event) {
   if (!event.pool.empty()) out.field("pool_id", event.pool);
   if (!event.job.empty()) out.field("job_id", event.job);
   if (!event.worker.empty()) out.field("worker_id", event.worker);
+  if (!event.node.empty()) out.field("node_id", event.node);
   out.field("attempt", event.attempt);
   out.key("details").raw(event.details.empty() ? "{}" : event.details).endObject();
 }

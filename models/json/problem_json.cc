@@ -12,6 +12,7 @@ std::string writeProblem(const Error& error, std::string_view instance,
   out.field("status", kind.status).field("detail", error.detail).field("instance", instance);
   out.field("code", kind.name).field("request_id", request_id);
   out.field("retryable", kind.retryable);
+  if (!error.leader_url.empty()) out.field("leader_url", error.leader_url);
   if (!error.fields.empty()) {
     out.key("errors").beginArray();
     for (const FieldError& field : error.fields) {

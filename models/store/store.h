@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/store/sql/cluster.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/events.h"
 #include "models/store/sql/idempotency.h"
@@ -26,6 +27,7 @@ class Store {
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
   Triggers triggers() { return Triggers(session); }
+  Cluster cluster() { return Cluster(session); }
   // A secret of this store, made at random when it is first asked for.
   std::string secret(const std::string& name);
   Time now() const { return session.now; }

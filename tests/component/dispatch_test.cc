@@ -79,7 +79,7 @@ class DispatchTest : public testing::Test {
     storage = openStorage(options, clock).value();
     dispatch = std::make_unique<Dispatch>(
         Dispatch::Parts{registry, *storage, clock, machines, *processes, *functions, failed,
-                        [this](const std::string&) { ++started; }});
+                        [this](const std::string&) { ++started; }, [this] { return lease; }});
   }
   ~DispatchTest() override {
     processes->stop();
@@ -114,6 +114,7 @@ class DispatchTest : public testing::Test {
 
   FakeClock clock{parseTime("2026-03-01T12:00:00Z").value()};
   TriggerRegistry registry{findZone};
+  std::optional<LeaderLease> lease = LeaderLease{};
   NotedMachines machines;
   NotedProcess process;
   NotedCall call;
@@ -197,6 +198,31 @@ TEST_F(DispatchTest, aScheduleFiresWhenItIsDueAndOnceForAllItMissed) {
   EXPECT_EQ(tick(), Names{});
   clock.advance(5min);
   EXPECT_EQ(tick(), Names{"check c "});
+}
+
+TEST_F(DispatchTest, onlyTheLeaderFiresSchedules) {
+  TriggerSpec spec;
+  spec.name = "c";
+  spec.type = TriggerType::kCron;
+  spec.schedule = "@hourly";
+  spec.machine = machine::kChecker;
+  configure({spec});
+  std::optional<LeaderLease> first, second;
+  ASSERT_TRUE(storage->writeAndWait([&](Store& s) { first = s.cluster().acquire("a", 30s); }));
+  clock.advance(2h);
+  lease = std::nullopt;
+  EXPECT_EQ(tick(), Names{}) << "it does not lead";
+  ASSERT_TRUE(storage->writeAndWait([&](Store& s) { second = s.cluster().acquire("b", 30s); }));
+  lease = first;
+  EXPECT_EQ(tick(), Names{}) << "it stood still, and another leads";
+  lease = second;
+  EXPECT_EQ(tick(), Names{"check c "});
+  std::vector<Event> fired;
+  ASSERT_TRUE(storage->readAndWait([&](Store& s) {
+    fired = s.events().latest({.types = {"trigger.fired"}, .pool = {}, .job = {}, .worker = {}}, 9);
+  }));
+  ASSERT_EQ(fired.size(), 1U);
+  EXPECT_NE(fired[0].details.find(R"("leader_epoch":2)"), std::string::npos) << fired[0].details;
 }
 
 TEST_F(DispatchTest, aSubprocessRunsItsMachineElsewhere) {

@@ -11,7 +11,7 @@ const std::string kHostile = "a\"} 1\nmuster_x{pool=\"\\";
 const std::string kEscaped = R"(a\"} 1\nmuster_x{pool=\"\\)";
 
 bool shows(const Metrics& metrics, const std::string& line) {
-  return ("\n" + metrics.expose({})).find("\n" + line + "\n") != std::string::npos;
+  return ("\n" + metrics.expose({}, true)).find("\n" + line + "\n") != std::string::npos;
 }
 
 Metrics& withRoutes(Metrics& metrics) {
@@ -65,7 +65,7 @@ TEST(MetricsOfWorkers, cannotBeForgedByTheNameOfAPool) {
   decision.trigger = kHostile;
   decision.direction = "hold";
   metrics.countCheck(decision, 1ms);
-  const std::string text = metrics.expose({{kHostile, PoolStats{}, 0, 1}});
+  const std::string text = metrics.expose({{kHostile, PoolStats{}, 0, 1}}, false);
   EXPECT_EQ(text.find("\nmuster_x"), std::string::npos) << text;
   for (const std::string& line :
        {"muster_worker_launches_total{pool=\"" + kEscaped + "\",result=\"started\"} 1",

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-constexpr int kLastCode = static_cast<int>(ErrorCode::kStoreUnavailable);
+constexpr int kLastCode = static_cast<int>(ErrorCode::kReadOnlyNode);
 
 TEST(Describe, givesEveryCodeANameOfItsOwn) {
   std::set<std::string_view> names;
@@ -54,6 +54,8 @@ TEST(Describe, givesTheStatusTheApiPromises) {
       {ErrorCode::kDraining, "draining", 503},
       {ErrorCode::kStoreBusy, "store_busy", 503},
       {ErrorCode::kStoreUnavailable, "store_unavailable", 503},
+      {ErrorCode::kNotLeader, "not_leader", 503},
+      {ErrorCode::kReadOnlyNode, "read_only_node", 503},
   };
   for (const Promise& promise : promises) {
     EXPECT_EQ(describe(promise.code).name, promise.name);

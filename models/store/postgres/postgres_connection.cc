@@ -52,7 +52,7 @@ constexpr Sql kSettings{
     "set_config('jit', 'off', CAST($1 AS BOOLEAN)), "
     "set_config('plan_cache_mode', 'force_generic_plan', CAST($1 AS BOOLEAN)), "
     "set_config('statement_timeout', '30s', CAST($1 AS BOOLEAN)), "
-    "set_config('idle_in_transaction_session_timeout', '60s', CAST($1 AS BOOLEAN)), "
+    "set_config('idle_in_transaction_session_timeout', '10s', CAST($1 AS BOOLEAN)), "
     "set_config('synchronous_commit', CASE WHEN CAST($2 AS BOOLEAN) THEN 'off' "
     "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "
     "ELSE current_setting('synchronous_commit') END, CAST($1 AS BOOLEAN))"};

@@ -18,7 +18,7 @@ constexpr int kLookEachMs = 1000;  // for events of others that nobody told of
 
 constexpr Sql kLastEvent{"SELECT last_event FROM store_clock"};
 constexpr Sql kForeign{
-    "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details FROM events "
+    "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id FROM events "
     "WHERE seq > $1 AND seq <= $2 AND origin <> $3 ORDER BY seq LIMIT $4"};
 constexpr std::int64_t kForeignAtOnce = 1000;
 

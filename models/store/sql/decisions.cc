@@ -5,7 +5,7 @@ namespace {
 
 #define MUSTER_SELECT_DECISION                                                                \
   "SELECT decision_id, pool_id, at, trigger_name, inputs, limits, binding_limit, direction, " \
-  "current_workers, desired_workers, to_launch, launched, reason FROM decisions "
+  "current_workers, desired_workers, to_launch, launched, reason, leader_epoch FROM decisions "
 
 constexpr Sql kNewest{MUSTER_SELECT_DECISION
                       "WHERE pool_id = $1 ORDER BY decision_id DESC LIMIT $2"};
@@ -14,8 +14,8 @@ constexpr Sql kBefore{MUSTER_SELECT_DECISION
 constexpr Sql kInsert{
     "INSERT INTO decisions (decision_id, pool_id, at, trigger_name, inputs, limits, binding_limit, "
     "direction, "
-    "current_workers, desired_workers, to_launch, launched, reason) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"};
+    "current_workers, desired_workers, to_launch, launched, reason, leader_epoch) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"};
 constexpr Sql kRemoveOld{
     "DELETE FROM decisions WHERE decision_id IN "
     "(SELECT decision_id FROM decisions ORDER BY decision_id LIMIT $2) AND at < $1"};
@@ -38,6 +38,7 @@ Decision Decisions::readRow(const SqlRows& row) {
   decision.to_launch = row.integer(10);
   decision.launched = row.integer(11);
   decision.reason = row.string(12);
+  decision.leader_epoch = row.maybeInteger(13);
   return decision;
 }
 
@@ -55,7 +56,7 @@ void Decisions::add(Decision& decision) {
   decision.id = s_.db.insert(kInsert, decision.pool, decision.at, decision.trigger, decision.inputs,
                              decision.limits, decision.binding_limit, decision.direction,
                              decision.current_workers, decision.desired_workers, decision.to_launch,
-                             decision.launched, decision.reason);
+                             decision.launched, decision.reason, decision.leader_epoch);
 }
 
 Decisions::Page Decisions::list(const PoolId& pool, std::int64_t before, int limit) {

@@ -6,7 +6,7 @@ namespace muster {
 namespace {
 
 #define MUSTER_SELECT_EVENT \
-  "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details FROM events "
+  "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id FROM events "
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
@@ -33,6 +33,7 @@ Event Events::readRow(const SqlRows& row) {
   event.worker = row.string(5);
   if (!row.isNull(6)) event.attempt = static_cast<int>(row.integer(6));
   event.details = row.string(7);
+  event.node = row.string(8);
   return event;
 }
 

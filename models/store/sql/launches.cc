@@ -19,15 +19,15 @@ constexpr Sql kLive{
     "FROM workers w WHERE w.pool_id = $1 AND w.ended_at IS NULL"};
 constexpr Sql kMaybeAlive{
     "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
-    "AND exited_at IS NULL AND ended_at IS NOT NULL"};
+    "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
 constexpr Sql kUnjudged{
     "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
 constexpr Sql kOrder{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, jobs_failed, "
     "version, template, template_version, launched_at, start_deadline, launch_token_hash, "
-    "launch_verdict) VALUES ($1, $2, 'starting', $3, $4, $5, '[]', '[]', $6, $7, $7, '{}', '{}', "
-    "0, 0, 1, $8, $9, $7, $10, $11, 'open')"};
+    "launch_verdict, node_id) VALUES ($1, $2, 'starting', $3, $4, $5, '[]', '[]', $6, $7, $7, "
+    "'{}', '{}', 0, 0, 1, $8, $9, $7, $10, $11, 'open', $12)"};
 constexpr Sql kStarted{
     "UPDATE workers SET process_key = $2, pid = coalesce(pid, $3) WHERE worker_id = $1"};
 constexpr Sql kExited{
@@ -56,7 +56,11 @@ constexpr Sql kDrainable{
     "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"};
 constexpr Sql kRunning{
     "SELECT worker_id, process_key, status FROM workers WHERE launched_at IS NOT NULL "
-    "AND exited_at IS NULL AND host = $1"};
+    "AND exited_at IS NULL AND host = $1 AND ($2 = '' OR node_id = $2)"};
+constexpr Sql kOrphans{
+    "SELECT worker_id, process_key FROM workers WHERE launched_at IS NOT NULL "
+    "AND exited_at IS NULL AND host = $1 AND process_key IS NOT NULL AND coalesce(node_id, '') "
+    "NOT IN (SELECT node_id FROM distributed_nodes WHERE status <> 'dead') LIMIT $2"};
 constexpr Sql kLocal{
     "SELECT worker_id, process_key FROM workers WHERE ended_at IS NULL AND launched_at IS NULL "
     "AND host = $1 AND process_key IS NOT NULL LIMIT $2"};
@@ -130,7 +134,7 @@ ScaleState Launches::state(const Pool& pool) {
       }
     }
   }
-  auto gone = s_.db.query(kMaybeAlive, pool.id);
+  auto gone = s_.db.query(kMaybeAlive, pool.id, s_.rules.node, s_.rules.host);
   if (gone.next()) state.maybe_alive = gone->integer(0);
   return state;
 }
@@ -176,7 +180,7 @@ LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   order.loop = pool.settings.worker_mode == "loop";
   s_.db.execute(kOrder, order.worker, pool.id, *pool.settings.worker_mode, s_.rules.host,
                 s_.rules.region, *pool.settings.slots, s_.now, order.template_name, versionOf(pool),
-                s_.now + start_timeout, sha256Hex(order.token));
+                s_.now + start_timeout, sha256Hex(order.token), orNull(s_.rules.node));
   Event event;
   event.type = event_type::kWorkerStarting;
   event.pool = pool.id.str();
@@ -197,7 +201,9 @@ std::optional<Worker> Launches::notStarted(const WorkerId& id, const std::string
 std::optional<Worker> Launches::exited(const WorkerId& id, const ProcessEnd& end) {
   auto worker = Workers(s_).find(id);
   if (!worker) return worker;
-  s_.db.execute(kExited, id, s_.now, end.exit_code, end.exit_signal, end.max_rss_bytes);
+  if (s_.db.execute(kExited, id, s_.now, end.exit_code, end.exit_signal, end.max_rss_bytes) == 0) {
+    return std::nullopt;  // it was seen to end before
+  }
   s_.db.execute(kKeepOutput, id, end.output, end.truncated);
   const bool never_registered = worker->status == worker_status::kStarting;
   if (!worker_status::isEnded(worker->status)) {
@@ -232,7 +238,7 @@ std::optional<Worker> Launches::exited(const WorkerId& id, const ProcessEnd& end
 
 // A crash with a job in hand is the job's fault, until too many different jobs have it.
 bool Launches::chargesTheTemplate(const Worker& worker) {
-  Record record = load(worker.pool, worker.template_version);
+  Record record = load(worker.pool, worker.template_version, hostOf(worker));
   for (const Lease& lease : Jobs(s_).leasesOf(worker.id.str())) {
     const auto& known = record.crashed_jobs;
     if (std::find(known.begin(), known.end(), lease.job.str()) == known.end() &&
@@ -240,15 +246,15 @@ bool Launches::chargesTheTemplate(const Worker& worker) {
       record.crashed_jobs.push_back(lease.job.str());
     }
   }
-  save(worker.pool, worker.template_version, record);
+  save(worker.pool, worker.template_version, hostOf(worker), record);
   return record.crashed_jobs.size() >= kCrashesOfTemplate;
 }
 
 void Launches::forgetCrashes(const Worker& worker) {
-  Record record = load(worker.pool, worker.template_version);
+  Record record = load(worker.pool, worker.template_version, hostOf(worker));
   if (record.crashed_jobs.empty()) return;
   record.crashed_jobs.clear();
-  save(worker.pool, worker.template_version, record);
+  save(worker.pool, worker.template_version, hostOf(worker), record);
 }
 
 Result<Worker> Launches::admit(const NewWorker& given, const std::string& token) {
@@ -338,7 +344,7 @@ void Launches::drainHost() {
 
 std::vector<RunningProcess> Launches::running() {
   std::vector<RunningProcess> processes;
-  auto rows = s_.db.query(kRunning, s_.rules.host);
+  auto rows = s_.db.query(kRunning, s_.rules.host, s_.rules.node);
   while (rows.next()) {
     processes.push_back({WorkerId(rows->string(0)), rows->string(1), rows->string(2)});
   }
@@ -352,6 +358,13 @@ std::vector<RunningProcess> Launches::localWorkers(int limit) {
   return processes;
 }
 
+std::vector<RunningProcess> Launches::orphans(int limit) {
+  std::vector<RunningProcess> processes;
+  auto rows = s_.db.query(kOrphans, s_.rules.host, limit);
+  while (rows.next()) processes.push_back({WorkerId(rows->string(0)), rows->string(1)});
+  return processes;
+}
+
 void Launches::proveDead(const WorkerId& id) {
   const auto worker = Workers(s_).find(id);
   if (!worker || worker_status::isEnded(worker->status)) return;
@@ -359,40 +372,48 @@ void Launches::proveDead(const WorkerId& id) {
 }
 
 LaunchRecord Launches::record(const Pool& pool) {
-  return load(pool.id.str(), versionOf(pool)).launches;
+  return load(pool.id.str(), versionOf(pool), s_.rules.host).launches;
 }
 
 void Launches::resume(const Pool& pool) {
-  Record record = load(pool.id.str(), versionOf(pool));
+  Record record = load(pool.id.str(), versionOf(pool), s_.rules.host);
   if (record.launches.failures == 0 && !record.launches.suspended) return;
   record.launches.failures = 0;
   record.launches.retry_at.reset();
   record.launches.suspended = false;
   record.crashed_jobs.clear();
-  save(pool.id.str(), versionOf(pool), record);
+  save(pool.id.str(), versionOf(pool), s_.rules.host, record);
 }
 
-Launches::Record Launches::load(const std::string& pool, const std::string& version) {
+// What other nodes learn about a launch counts where it was launched. The worker itself may call
+// its host by another name than we do.
+const std::string& Launches::hostOf(const Worker& worker) const {
+  return worker.node == s_.rules.node ? s_.rules.host : worker.host;
+}
+
+Launches::Record Launches::load(const std::string& pool, const std::string& version,
+                                const std::string& host) {
   Record record;
-  auto rows = s_.db.query(kRecord, pool, version, s_.rules.host);
+  auto rows = s_.db.query(kRecord, pool, version, host);
   if (!rows.next()) return record;
   record.launches = {rows->integer(0), rows->integer(1), rows->maybeTime(2), rows->integer(3) != 0};
   record.crashed_jobs = parseTexts(rows->text(4));
   return record;
 }
 
-void Launches::save(const std::string& pool, const std::string& version, const Record& record) {
+void Launches::save(const std::string& pool, const std::string& version, const std::string& host,
+                    const Record& record) {
   const LaunchRecord& launches = record.launches;
-  s_.db.execute(kSaveRecord, pool, version, s_.rules.host, launches.failures, launches.successes,
+  s_.db.execute(kSaveRecord, pool, version, host, launches.failures, launches.successes,
                 launches.retry_at, launches.suspended, writeTexts(record.crashed_jobs));
 }
 
 void Launches::succeeded(const Worker& worker) {
   if (worker.launch_verdict != "open") return;
   s_.db.execute(kVerdict, worker.id, "ok");
-  Record record = load(worker.pool, worker.template_version);
+  Record record = load(worker.pool, worker.template_version, hostOf(worker));
   record.launches = afterSuccess(record.launches);
-  save(worker.pool, worker.template_version, record);
+  save(worker.pool, worker.template_version, hostOf(worker), record);
 }
 
 void Launches::failed(const Worker& worker, const ProcessEnd& end, const std::string& why) {
@@ -402,10 +423,10 @@ void Launches::failed(const Worker& worker, const ProcessEnd& end, const std::st
   const LaunchRules rules{Seconds(*settings.launch_backoff_base_seconds),
                           Seconds(*settings.launch_backoff_cap_seconds),
                           *settings.launch_suspend_after};
-  Record record = load(worker.pool, worker.template_version);
+  Record record = load(worker.pool, worker.template_version, hostOf(worker));
   const bool was_suspended = record.launches.suspended;
   record.launches = afterFailure(record.launches, rules, s_.random.unit(), s_.now);
-  save(worker.pool, worker.template_version, record);
+  save(worker.pool, worker.template_version, hostOf(worker), record);
   if (record.launches.suspended && !was_suspended) {
     s_.emit(eventOf(event_type::kPoolLaunchSuspended, worker, endDetails(end, why)));
   }

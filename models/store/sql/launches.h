@@ -68,8 +68,10 @@ class Launches {
   // Asks every launched worker of this host to stop.
   void drainHost();
 
-  // Every launched worker of this host whose process has not been seen to end.
+  // Every worker that this node launched and whose process has not been seen to end.
   std::vector<RunningProcess> running();
+  // Launched on this host by nodes that are no more: nobody else will see them end.
+  std::vector<RunningProcess> orphans(int limit);
   // The live workers on this host that gave a pid, with the key of that process.
   std::vector<RunningProcess> localWorkers(int limit);
   void proveDead(const WorkerId& worker);
@@ -86,8 +88,10 @@ class Launches {
     std::vector<std::string> crashed_jobs;
   };
   std::string versionOf(const Pool& pool) const;
-  Record load(const std::string& pool, const std::string& version);
-  void save(const std::string& pool, const std::string& version, const Record& record);
+  const std::string& hostOf(const Worker& worker) const;
+  Record load(const std::string& pool, const std::string& version, const std::string& host);
+  void save(const std::string& pool, const std::string& version, const std::string& host,
+            const Record& record);
   void succeeded(const Worker& worker);
   void failed(const Worker& worker, const ProcessEnd& end, const std::string& why);
   bool chargesTheTemplate(const Worker& worker);

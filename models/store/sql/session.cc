@@ -11,6 +11,12 @@ constexpr Sql kInsertEvent{
     "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
 
+// Few events concern a node; the many that do not are spared the column.
+constexpr Sql kInsertNodeEvent{
+    "INSERT INTO events (at, type, node_id, details) VALUES ($1, $2, $3, $4)"};
+constexpr Sql kNameNode{
+    "UPDATE events SET node_id = $2 WHERE seq = (SELECT last_event FROM store_clock) - $1"};
+
 // PostgreSQL: whoever takes the numbers of events keeps the row of the clock until the commit, so
 // numbers become visible in their order and no reader passes over one.
 constexpr Sql kTurnCatalog{"UPDATE store_clock SET catalog = catalog + 1"};
@@ -113,6 +119,10 @@ void Session::appendEvents(std::span<const Event> events) {
   db.post(kAppendEvents, static_cast<std::int64_t>(events.size()), catalog_changed_, now, origin,
           types.text(), pools.text(), jobs.text(), job_seqs.text(), workers.text(), attempts.text(),
           details.text());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].node.empty()) continue;
+    db.post(kNameNode, static_cast<std::int64_t>(events.size() - 1 - i), events[i].node);
+  }
   catalog_changed_ = false;
 }
 
@@ -125,6 +135,10 @@ void Session::flushEvents() {
     return;
   }
   for (const Event& event : events) {
+    if (!event.node.empty()) {
+      db.post(kInsertNodeEvent, event.at, event.type, event.node, orNull(event.details));
+      continue;
+    }
     db.post(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
             event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
             event.attempt, orNull(event.details));

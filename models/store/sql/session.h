@@ -32,6 +32,7 @@ struct StoreRules {
   bool strict_workers = false;
   std::string region = "default";  // of workers that name none
   std::string host;                // where this node launches workers
+  std::string node;                // its id; empty: the only node of this store
   // The templates of the configuration with their versions; a pool can name no other.
   std::map<std::string, std::string> templates;
 };

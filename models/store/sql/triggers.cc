@@ -16,6 +16,9 @@ constexpr auto kKeepDeliveries = std::chrono::hours(24);
 constexpr Sql kFind{MUSTER_SELECT_TRIGGER "WHERE name = $1"};
 constexpr Sql kAll{MUSTER_SELECT_TRIGGER "ORDER BY name"};
 constexpr Sql kCount{"SELECT count(*) FROM triggers"};
+constexpr Sql kFingerprint{
+    "SELECT count(*), CAST(coalesce(sum(version), 0) AS BIGINT), coalesce(max(updated_at), 0) "
+    "FROM triggers"};
 constexpr Sql kInsert{
     "INSERT INTO triggers (name, spec, configured, version, created_at, updated_at, due_from) "
     "VALUES ($1, $2, $3, 1, $4, $4, $4)"};
@@ -77,6 +80,13 @@ std::vector<Trigger> Triggers::all() {
   return triggers;
 }
 
+std::string Triggers::fingerprint() {
+  auto rows = s_.db.query(kFingerprint);
+  if (!rows.next()) return {};
+  return std::to_string(rows->integer(0)) + " " + std::to_string(rows->integer(1)) + " " +
+         std::to_string(rows->integer(2));
+}
+
 void Triggers::save(const TriggerSpec& spec, bool configured, const std::optional<Trigger>& old) {
   const std::string text = packTrigger(spec);
   if (!old) {
@@ -130,9 +140,11 @@ void Triggers::replaceConfigured(const std::vector<TriggerSpec>& specs) {
 }
 
 void Triggers::emitFired(const std::string& name, const std::string& run_id,
-                         const std::string& pool) {
+                         const std::string& pool, std::int64_t leader_epoch) {
   JsonWriter details;
-  details.beginObject().field("trigger", name).field("run_id", run_id).endObject();
+  details.beginObject().field("trigger", name).field("run_id", run_id);
+  if (leader_epoch > 0) details.field("leader_epoch", leader_epoch);
+  details.endObject();
   Event event;
   event.type = event_type::kTriggerFired;
   event.pool = pool;
@@ -146,9 +158,9 @@ void Triggers::fired(const std::string& name, const std::string& run_id, const s
 }
 
 bool Triggers::firedOnSchedule(const std::string& name, Time due_from, const std::string& run_id,
-                               const std::string& pool) {
+                               const std::string& pool, std::int64_t leader_epoch) {
   if (s_.db.execute(kFiredOnSchedule, name, due_from, s_.now) == 0) return false;
-  emitFired(name, run_id, pool);
+  emitFired(name, run_id, pool, leader_epoch);
   return true;
 }
 

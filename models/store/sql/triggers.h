@@ -20,6 +20,8 @@ class Triggers {
   // All of them: there are at most kMost.
   std::vector<Trigger> all();
   static constexpr std::int64_t kMost = 1000;
+  // Differs whenever a trigger was put or removed, by whichever node.
+  std::string fingerprint();
 
   struct Saved {
     Trigger trigger;
@@ -41,7 +43,7 @@ class Triggers {
   void fired(const std::string& name, const std::string& run_id, const std::string& pool);
   // The same for a schedule that is due, unless another was faster: false.
   bool firedOnSchedule(const std::string& name, Time due_from, const std::string& run_id,
-                       const std::string& pool);
+                       const std::string& pool, std::int64_t leader_epoch = 0);
   // Notes times without an event, for triggers that fire all the time.
   void touch(const std::string& name, Time fired_at);
   // The event trigger.rejected.
@@ -55,7 +57,8 @@ class Triggers {
 
  private:
   void save(const TriggerSpec& spec, bool configured, const std::optional<Trigger>& old);
-  void emitFired(const std::string& name, const std::string& run_id, const std::string& pool);
+  void emitFired(const std::string& name, const std::string& run_id, const std::string& pool,
+                 std::int64_t leader_epoch = 0);
 
   Session& s_;
 };

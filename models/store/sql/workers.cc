@@ -14,7 +14,7 @@ namespace {
   "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "       \
   "jobs_done, jobs_failed, version, template, template_version, launched_at, start_deadline, " \
   "launch_token_hash, launch_verdict, process_key, exited_at, exit_code, exit_signal, "        \
-  "max_rss_bytes FROM workers "
+  "max_rss_bytes, node_id FROM workers "
 
 constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
@@ -40,6 +40,7 @@ constexpr Sql kPut{
     "started_at = excluded.started_at, last_heartbeat = excluded.last_heartbeat, ended_at = NULL, "
     "current_task = NULL, metadata = excluded.metadata, metrics = '{}', "
     "process_key = excluded.process_key, template = NULL, template_version = NULL, "
+    "node_id = NULL, "
     "launched_at = NULL, start_deadline = NULL, launch_token_hash = NULL, launch_verdict = NULL, "
     "exited_at = NULL, exit_code = NULL, exit_signal = NULL, max_rss_bytes = NULL, "
     "version = workers.version + 1"};
@@ -132,6 +133,7 @@ Worker Workers::readRow(const SqlRows& row) {
   worker.exit_code = small(27);
   worker.exit_signal = small(28);
   worker.max_rss_bytes = row.maybeInteger(29);
+  worker.node = row.string(30);
   return worker;
 }
 

@@ -74,6 +74,46 @@ class OneAnswer {
   std::jthread server_;
 };
 
+std::string answerOf(const std::string& status, const std::string& body) {
+  return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\nConnection: close\r\n\r\n" + body;
+}
+
+TEST(ApiClient, isSentOnToTheLeader) {
+  OneAnswer leader(answerOf("201 Created", "{}"));
+  OneAnswer worker(answerOf("503 Service Unavailable",
+                            R"({"code":"not_leader","leader_url":")" + leader.url() + R"("})"));
+  ApiClient api(worker.url(), "secret");
+  const auto answer = api.send({.method = "POST", .path = "/v1/x", .body = "{}"});
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(answer->status, 201);
+  const std::string request = leader.request();
+  EXPECT_TRUE(request.starts_with("POST /v1/x HTTP/1.1")) << request;
+  EXPECT_NE(request.find("Bearer secret"), std::string::npos) << request;
+}
+
+TEST(ApiClient, aLeaderThatIsGoneIsForgotten) {
+  std::string gone;
+  {
+    OneAnswer nobody("");
+    gone = nobody.url();
+  }
+  OneAnswer worker(answerOf("503 Service Unavailable",
+                            R"({"code":"not_leader","leader_url":")" + gone + R"("})"));
+  ApiClient api(worker.url(), "");
+  EXPECT_FALSE(api.send({.path = "/v1/x"})) << "it was sent on";
+  worker.request();
+  const auto again = api.send({.path = "/v1/x", .timeout = Millis(200)});
+  ASSERT_FALSE(again) << "nobody answers there a second time";
+  EXPECT_FALSE(again.error().refused) << "but it asked where it asked first";
+}
+
+TEST(ApiClient, aRefusalThatNamesNobodyIsTheAnswer) {
+  OneAnswer worker(answerOf("503 Service Unavailable", R"({"code":"not_leader"})"));
+  ApiClient api(worker.url(), "");
+  EXPECT_EQ(api.send({.path = "/v1/x"})->status, 503);
+}
+
 TEST(ApiClient, sendsTheRequestAndReadsTheAnswer) {
   OneAnswer service(
       "HTTP/1.1 201 Created\r\nContent-Length: 8\r\nETag: \"7\"\r\n"

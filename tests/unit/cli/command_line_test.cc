@@ -46,6 +46,12 @@ TEST(CommandLine, triggersAreListedShownAndFired) {
   EXPECT_EQ(refused({"triggers", "nonsense"}).exit_code, 2);
 }
 
+TEST(CommandLine, theClusterIsShownOrItsLeaderResigns) {
+  parsed<ClusterCommand>({"cluster"});
+  parsed<ClusterResignCommand>({"cluster", "resign"});
+  EXPECT_EQ(refused({"cluster", "nonsense"}).exit_code, 2);
+}
+
 TEST(CommandLine, serveTakesEverySettingAsAFlag) {
   for (const auto& row : settingTable()) {
     const auto serve = parsed<ServeCommand>({"serve", row.flag(), "7"});

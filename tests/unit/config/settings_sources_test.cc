@@ -56,6 +56,16 @@ const std::vector<Sample> kSamples = {
     {"worker_idle_timeout_seconds", "0", "300", "-3"},
     {"launch_rate", "5", "1000", "0"},
     {"on_stop", "drain", "leave", "kill"},
+    {"cluster", "off", "auto", "sometimes"},
+    {"node_id", "node-1", "a.b~c:d_e", "node 1"},
+    {"node_role", "observer", "worker", "king"},
+    {"node_url", "http://node-1:8080", "https://muster.example.org", "node-1:8080"},
+    {"leader_lease_seconds", "60", "5", "0"},
+    {"leader_renew_seconds", "5", "2", "0.5"},
+    {"node_heartbeat_seconds", "5", "2", "0"},
+    {"node_stale_seconds", "60", "20", "x"},
+    {"node_dead_seconds", "600", "90", "-1"},
+    {"write_policy", "leader", "any", "all"},
 };
 
 const SettingRow& rowOf(const Sample& sample) {
@@ -261,6 +271,45 @@ TEST(CheckSettings, pairsMustAgree) {
   checkSettings(draft);
   ASSERT_EQ(draft.faults.size(), 1u);
   EXPECT_EQ(draft.faults[0].pointer, "muster.yml:2:26");
+}
+
+TEST(CheckSettings, aClusterNeedsAStoreThatCanBeSharedAndTimesThatFit) {
+  struct Case {
+    std::string yaml;
+    std::string fault;  // the beginning of it; "" when there is none
+  };
+  const std::vector<Case> cases = {
+      {"cluster: auto", ""},
+      {"cluster: off", ""},
+      {"cluster: on", "cluster is on, which only a PostgreSQL store"},
+      {"cluster: on\nstore: 'memory:'", "cluster is on, which only a PostgreSQL store"},
+      {"node_role: leader", ""},
+      {"node_role: worker", "node_role is worker, but this node is alone"},
+      {"node_role: observer", "node_role is observer, but this node is alone"},
+      {"leader_lease_seconds: 21", ""},
+      {"leader_lease_seconds: 20", "leader_lease_seconds is 20, expected more than leader_renew_"},
+      {"leader_renew_seconds: 15", "leader_lease_seconds is 30, expected more than leader_renew_"},
+      {"node_heartbeat_seconds: 30", "node_stale_seconds is 30, expected more than node_heartbeat"},
+      {"node_dead_seconds: 30", "node_dead_seconds is 30, expected more than node_stale_seconds"},
+  };
+  for (const auto& [yaml, fault] : cases) {
+    auto draft = draftOf(yaml);
+    checkSettings(draft);
+    ASSERT_EQ(draft.faults.size(), fault.empty() ? 0U : 1U) << yaml;
+    if (fault.empty()) continue;
+    EXPECT_TRUE(draft.faults[0].detail.starts_with(fault)) << draft.faults[0].detail;
+  }
+}
+
+TEST(CheckSettings, aPostgresStoreMakesACluster) {
+  Settings settings;
+  settings.store = "postgresql://db/muster";
+  EXPECT_TRUE(inCluster(settings));
+  settings.cluster = ClusterMode::kOn;
+  EXPECT_TRUE(inCluster(settings));
+  settings.cluster = ClusterMode::kOff;
+  EXPECT_FALSE(inCluster(settings));
+  EXPECT_FALSE(inCluster(Settings{}));
 }
 
 TEST(PoolDefaults, comeFromTheSettings) {

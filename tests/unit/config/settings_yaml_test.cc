@@ -95,7 +95,7 @@ TEST(SettingsYaml, reportsAllFaultsWithTheirPlaces) {
   EXPECT_EQ(
       faultsOf(R"(listn: 127.0.0.1:8080
 threads: [1]
-node_id: n1
+scopes: n1
 tokens:
   - {name: ci, sha256: short, scopes: [read, root]}
   - {nmae: x}
@@ -111,7 +111,7 @@ pools:
       (std::vector<std::string>{
           "m.yml:1:1: unknown key \"listn\", did you mean \"listen\"?",
           "m.yml:2:10: threads is a list, expected a whole number from 0 to 1024",
-          "m.yml:3:1: unknown key \"node_id\"",
+          "m.yml:3:1: unknown key \"scopes\"",
           "m.yml:5:24: sha256 is not a hash, expected 64 hex digits, the SHA-256 of the token",
           "m.yml:5:46: unknown scope \"root\", expected read, produce, work or admin",
           "m.yml:6:6: unknown key \"nmae\", did you mean \"name\"?",
@@ -133,8 +133,7 @@ pools:
 }
 
 TEST(SettingsYaml, keysOfOtherVersionsAreUnknown) {
-  for (const std::string key : {"node_id", "node_role", "leader_lease_seconds", "write_policy",
-                                "cluster", "inline_payload_limit_bytes", "on_stop"}) {
+  for (const std::string key : {"inline_payload_limit_bytes", "on_stop"}) {
     EXPECT_EQ(faultsOf(key + ": x").size(), 1u) << key;
   }
 }

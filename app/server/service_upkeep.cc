@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "app/launch/process_table.h"
+#include "app/server/service.h"
+#include "app/upkeep/duties.h"
+
+// What the service does by itself, each second.
+namespace muster {
+namespace {
+
+constexpr int kCheckEachTicks = 5;
+
+}  // namespace
+
+// What only this node can see: processes of this machine that are gone, and have nobody else to
+// tell of it.
+void Service::tendHost() {
+  constexpr int kAtOnce = 1000;
+  struct Seen {
+    std::vector<RunningProcess> local;    // started by hand
+    std::vector<RunningProcess> orphans;  // launched by nodes that are no more
+  };
+  if (tending_.exchange(true)) return;
+  auto seen = std::make_shared<Seen>();
+  const auto failed = [this](const Status& status) {
+    log_.error("vanished workers were not reaped", {{"detail", status.error().detail}});
+  };
+  storage_->read(
+      [this, seen](Store& store) {
+        *seen = {store.launches().localWorkers(kAtOnce), {}};
+        if (!node_.alone()) seen->orphans = store.launches().orphans(kAtOnce);
+      },
+      [this, seen, failed](const Status& read) {
+        tending_ = false;
+        if (!read) return failed(read);
+        const auto is_alive = [](const auto& process) { return isAlive(process.process_key); };
+        std::erase_if(seen->local, is_alive);
+        std::erase_if(seen->orphans, is_alive);
+        if (seen->local.empty() && seen->orphans.empty()) return;
+        storage_->write(
+            [seen](Store& store) {
+              for (const auto& process : seen->local) store.launches().proveDead(process.worker);
+              for (const auto& process : seen->orphans) store.launches().exited(process.worker, {});
+            },
+            [failed](const Status& written) {
+              if (!written) failed(written);
+            });
+      });
+}
+
+void Service::tick() {
+  if (!node_.works()) return;
+  tendHost();
+  const bool leads = node_.lease().has_value();
+  if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) {
+    if (leads) {
+      checker_->requestAllAsLeader("tick");
+    } else {
+      checker_->requestAllOfHosts("tick");
+    }
+  }
+  runDutiesAsLeader();
+}
+
+void Service::runDutiesAsLeader() {
+  const auto lease = node_.lease();
+  if (!lease || ticking_.exchange(true)) return;
+  auto report = std::make_shared<DutyReport>();
+  storage_->write(
+      [this, report, lease](Store& store) {
+        *report =
+            store.cluster().holds(*lease) ? runDuties(store, settings_.retention) : DutyReport();
+      },
+      [this, report](const Status& status) {
+        ticking_ = false;
+        if (!status) {
+          log_.error("tick failed", {{"detail", status.error().detail}});
+        } else if (report->more) {
+          runDutiesAsLeader();
+        }
+      });
+}
+
+void Service::fireDueTriggers() {
+  if (!node_.works()) return;
+  if (!node_.alone()) refreshTriggers();
+  dispatch_->tick();
+}
+
+// Another node may have changed them.
+void Service::refreshTriggers() {
+  struct Seen {
+    std::string fingerprint;
+    std::optional<std::vector<Trigger>> triggers;
+    std::uint64_t stamp = 0;
+  };
+  auto seen = std::make_shared<Seen>();
+  storage_->read(
+      [this, seen](Store& store) {
+        *seen = {store.triggers().fingerprint(), std::nullopt, registry_.stamp()};
+        {
+          const std::lock_guard lock(fingerprint_mutex_);
+          if (seen->fingerprint == trigger_fingerprint_) return;
+        }
+        seen->triggers = store.triggers().all();
+      },
+      [this, seen](const Status& status) {
+        if (!status || !seen->triggers) return;
+        registry_.replace(*std::move(seen->triggers), seen->stamp);
+        const std::lock_guard lock(fingerprint_mutex_);
+        trigger_fingerprint_ = seen->fingerprint;
+      });
+}
+
+}  // namespace muster
