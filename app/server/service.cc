@@ -30,7 +30,7 @@ std::string hostName() {
 // Nodes that share a database write apart from each other.
 std::string outputFolder(const Settings& settings, const ClusterNode& node) {
   const std::string folder = workerOutputFolder(settings);
-  return node.alone() ? folder : folder + "/node-" + node.id();
+  return node.alone() ? folder : (std::filesystem::path(folder) / ("node-" + node.id())).string();
 }
 
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {
