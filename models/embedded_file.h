@@ -13,7 +13,7 @@ struct EmbeddedFile {
 
 extern const std::vector<EmbeddedFile> kSqliteMigrations;    // in order of their numbers
 extern const std::vector<EmbeddedFile> kPostgresMigrations;  // the same numbers and names
-extern const std::vector<EmbeddedFile> kOpenapiYaml;       // one file
-extern const std::vector<EmbeddedFile> kDocsPage;          // one file
+extern const std::vector<EmbeddedFile> kOpenapiYaml;         // one file
+extern const std::vector<EmbeddedFile> kDocsPage;            // one file
 
 }  // namespace muster

@@ -98,7 +98,7 @@ class Follower {
     EventsCommand from_here = command_;
     if (!last_id_.empty()) from_here.after = std::nullopt;
     HttpRequest request{.path = "/v1/events/stream" + apiQuery(filterOf(from_here)),
-                       .headers = {{"Accept", "text/event-stream"}}};
+                        .headers = {{"Accept", "text/event-stream"}}};
     if (!last_id_.empty()) request.headers.emplace_back("Last-Event-ID", last_id_);
     EventStreamParser parser;
     return api_.stream(request, kSilence, [this, &parser](std::string_view bytes) {

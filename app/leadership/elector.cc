@@ -94,7 +94,8 @@ void Elector::retire() {
     retired_ = true;
     lease = standDown("stopping");
   }
-  if (lease) callAndWait([&](Ballot::Answer<void> answer) { ballot_.resign(*lease, answer); });
+  if (lease)
+    callAndWait([&](Ballot::Answer<void> answer) { ballot_.resign(*lease, std::move(answer)); });
 }
 
 void Elector::stop() {
@@ -106,7 +107,7 @@ void Elector::stop() {
   }
   if (!thread_.joinable()) return;  // it never joined
   thread_.join();
-  callAndWait([this](Ballot::Answer<void> answer) { ballot_.leave(answer); });
+  callAndWait([this](Ballot::Answer<void> answer) { ballot_.leave(std::move(answer)); });
 }
 
 // Won or kept when it could no longer be relied on: others need not wait until it runs out.

@@ -195,6 +195,24 @@ TEST_P(PoolStatsTest, runnableCountsADelayedJobOnceItIsDue) {
   EXPECT_EQ(stats().delayed, 0);
 }
 
+TEST_P(PoolStatsTest, runnableCountsWhatAWorkerThatCouldBeLaunchedHereMayRun) {
+  rules.host = "here";
+  rules.templates = {{"echo", "1"}};
+  reopen();
+  NewJob job{.data = "1"};
+  job.placement.allowed_nodes = {"here"};
+  push(job);
+  EXPECT_EQ(stats().runnable, 0) << "the pool has no template, and nobody works for it";
+  setPool(with<PoolSettings>([](auto& s) { s.template_name = "echo"; }));
+  EXPECT_EQ(stats().runnable, 1);
+  job.placement.allowed_nodes = {"elsewhere"};
+  push(job);
+  job.placement = {};
+  job.placement.capabilities = {"gpu"};
+  push(job);
+  EXPECT_EQ(stats().runnable, 1) << "no worker from here could run the others";
+}
+
 TEST_P(PoolStatsTest, runnableLeavesOutWhatPauseTenantsAndPlacementHoldBack) {
   push();
   for (int i = 0; i < 5; ++i) push({.data = "1", .tenant = "acme"});

@@ -261,7 +261,13 @@ PoolStats Pools::stats(const PoolId& id) {
   const bool any_delayed = s_.db.query(kHasDelayed, s_.now).next();
   const bool any_expired = s_.db.query(kHasExpired, s_.now).next();
   std::unordered_map<std::string, std::int64_t> free_places;
-  const auto workers = Workers(s_).traitsInPool(id);
+  auto workers = Workers(s_).traitsInPool(id);
+  // One that could be launched here counts too, or nobody would be launched for such a job.
+  if (pool->settings.template_name && s_.rules.templates.contains(*pool->settings.template_name)) {
+    workers.emplace_back();
+    workers.back().node = s_.rules.host;
+    workers.back().region = s_.rules.region;
+  }
   std::optional<Time> oldest;
   for (const Lane& lane : lanes) {
     auto row = s_.db.query(kLanePending, lane.id);
