@@ -22,7 +22,10 @@ delete api.paths["/v1/hooks/{name}"];
 // Answered only when the body repeats the unique key of a living job.
 delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
 
-const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents"].map((n) => `#/components/parameters/${n}`);
+// There is one node, which has nobody to leave the lead to.
+delete api.paths["/v1/cluster/resign"];
+
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "UnsetSettings"].map((n) => `#/components/parameters/${n}`);
 for (const path of Object.values(api.paths)) {
   for (const operation of Object.values(path)) {
     delete operation.security;
