@@ -59,6 +59,7 @@ Table describe(SqlConnection& from, const std::string& name) {
   }
   std::sort(key.begin(), key.end());
   std::vector<std::string> order;
+  order.reserve(key.size());
   for (const auto& [place, column] : key) order.push_back(column);
   // Who wrote an event matters to those who run at that time, and they are gone.
   const bool of_events = name == "events";
