@@ -109,7 +109,8 @@ struct Gateway::Exchange {
   bool known_path = false;
 };
 
-Gateway::Gateway(Parts parts) : parts_(std::move(parts)), id_prefix_(Random().token().substr(0, 8)) {}
+Gateway::Gateway(Parts parts)
+    : parts_(std::move(parts)), id_prefix_(Random().token().substr(0, 8)) {}
 
 std::string Gateway::requestId(const std::string& given) {
   if (!given.empty() && given.size() <= 128 && isVisible(given)) return given;
