@@ -63,10 +63,10 @@ struct CleanStart : bp::extend::handler {
 bp::environment environmentOf(const ProcessSpec& spec) {
   bp::environment env;
   for (const auto& variable : boost::this_process::environment()) {
-    if (!variable.get_name().starts_with("MUSTER_"))
-      env[variable.get_name()] = variable.to_string();
+    if (variable.get_name().starts_with("MUSTER_")) continue;
+    env.set(variable.get_name(), variable.to_string());  // [] reads past the end of shorter ones
   }
-  for (const auto& [name, value] : spec.env) env[name] = value;
+  for (const auto& [name, value] : spec.env) env.set(name, value);
   return env;
 }
 
