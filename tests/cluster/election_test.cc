@@ -22,8 +22,9 @@ class WallClock : public Clock {
   }
 };
 
-// A process that wins the lead so many times and writes down each epoch. Whoever holds it makes a
-// file that must not be there yet. Exit code 0: nobody else ever held it at the same time.
+// A process that wins the lead so many times, in units beside those of the other as electors have
+// them, and writes down each epoch. Whoever holds it makes a file that must not be there yet. Exit
+// code 0: nobody else ever held it at the same time.
 class Racer {
  public:
   Racer(std::string url, std::filesystem::path folder, std::string name, int times)
@@ -41,9 +42,11 @@ class Racer {
         // Half of the times the lease is resigned, half of the times it runs out.
         const bool resigns = won % 2 == 0;
         std::optional<LeaderLease> lease;
-        const auto status = (*storage)->writeAndWait([&](Store& store) {
-          lease = store.cluster().acquire(name_, resigns ? Millis(30s) : Millis(1));
-        });
+        const auto status = (*storage)->writeAndWait(
+            [&](Store& store) {
+              lease = store.cluster().acquire(name_, resigns ? Millis(30s) : Millis(1));
+            },
+            Isolation::kShared);
         if (!status) ++faults;
         if (!status || !lease) continue;
         ++won;
@@ -61,12 +64,12 @@ class Racer {
     if (file < 0) return false;
     ::close(file);
     bool held = false;
-    const auto looked =
-        storage.writeAndWait([&](Store& store) { held = store.cluster().holds(lease); });
+    const auto looked = storage.writeAndWait(
+        [&](Store& store) { held = store.cluster().holds(lease); }, Isolation::kShared);
     ::unlink(mark.c_str());
     bool resigned = false;
-    const auto ended =
-        storage.writeAndWait([&](Store& store) { resigned = store.cluster().resign(lease); });
+    const auto ended = storage.writeAndWait(
+        [&](Store& store) { resigned = store.cluster().resign(lease); }, Isolation::kShared);
     return looked && ended && held && resigned;
   }
 
