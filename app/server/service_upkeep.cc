@@ -9,16 +9,18 @@ namespace muster {
 namespace {
 
 constexpr int kCheckEachTicks = 5;
+constexpr Millis kStandstill = Seconds(10);  // no unit takes so long between two statements
 
 }  // namespace
 
-// What only this node can see: processes of this machine that are gone, and have nobody else to
-// tell of it.
+// What every node looks after: processes of this machine that are gone, and have nobody else to
+// tell of it; and nodes that keep all the others waiting.
 void Service::tendHost() {
   constexpr int kAtOnce = 1000;
   struct Seen {
     std::vector<RunningProcess> local;    // started by hand
     std::vector<RunningProcess> orphans;  // launched by nodes that are no more
+    std::int64_t standstills = 0;
   };
   if (tending_.exchange(true)) return;
   auto seen = std::make_shared<Seen>();
@@ -28,11 +30,17 @@ void Service::tendHost() {
   storage_->read(
       [this, seen](Store& store) {
         *seen = {store.launches().localWorkers(kAtOnce), {}};
-        if (!node_.alone()) seen->orphans = store.launches().orphans(kAtOnce);
+        if (node_.alone()) return;
+        seen->orphans = store.launches().orphans(kAtOnce);
+        seen->standstills = store.cluster().endStandstills(kStandstill);
       },
       [this, seen, failed](const Status& read) {
         tending_ = false;
         if (!read) return failed(read);
+        if (seen->standstills > 0) {
+          log_.warn("ended connections of a node that stands still in a transaction",
+                    {{"count", std::to_string(seen->standstills)}});
+        }
         const auto is_alive = [](const auto& process) { return isAlive(process.process_key); };
         std::erase_if(seen->local, is_alive);
         std::erase_if(seen->orphans, is_alive);

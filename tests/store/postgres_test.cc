@@ -1,6 +1,7 @@
 // What PostgreSQL has to do beyond what every store does: several services on one database.
 #include "models/store/postgres/postgres_storage.h"
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -66,6 +67,38 @@ class PostgresTest : public testing::Test {
   PostgresDatabase database_;
   RunningClock clock_;
 };
+
+TEST_F(PostgresTest, aServiceThatStandsStillInATransactionIsDroppedByTheOthers) {
+  const RunningClock clock;
+  const auto frozen = open(clock), other = open(clock);
+  std::promise<void> inside, go;
+  std::atomic<int> runs = 0;
+  Status ended;
+  std::jthread stands([&] {
+    ended = frozen->writeAndWait([&](Store& s) {
+      s.pools().findOrCreate(PoolId("p")).value();
+      s.session.flush();
+      if (++runs > 1) return;  // a second try is not to wait
+      static_cast<void>(s.cluster().leader());
+      inside.set_value();
+      go.get_future().wait();
+    });
+  });
+  inside.get_future().wait();
+  const auto drop = [&](Millis silence) {
+    std::int64_t dropped = 0;
+    EXPECT_TRUE(
+        other->readAndWait([&](Store& s) { dropped = s.cluster().endStandstills(silence); }));
+    return dropped;
+  };
+  EXPECT_EQ(drop(Seconds(60)), 0) << "it may take a while";
+  EXPECT_TRUE(eventually(kPatience, [&] { return drop(Millis(100)) == 1; }));
+  EXPECT_TRUE(other->writeAndWait([](Store& s) { s.pools().findOrCreate(PoolId("q")).value(); }))
+      << "nobody waits any more";
+  go.set_value();
+  stands.join();
+  EXPECT_TRUE(!ended || runs == 2) << "what it had done was undone";
+}
 
 TEST_F(PostgresTest, whatCannotBeTextIsKeptAsTheReplacementCharacter) {
   const auto storage = open(clock_);

@@ -32,6 +32,15 @@ constexpr Sql kRemoveDead{
     "DELETE FROM distributed_nodes WHERE node_id IN (SELECT node_id FROM distributed_nodes "
     "WHERE status = 'dead' AND heartbeat_at < $1 ORDER BY node_id LIMIT $2)"};
 
+// PostgreSQL only. Its own limit on idle transactions does not count between the statements of a
+// pipeline.
+constexpr Sql kEndStandstills{
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND usename = current_user "
+    "AND application_name = current_setting('application_name') AND xact_start IS NOT NULL "
+    "AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - "
+    "CAST($1 AS DOUBLE PRECISION) * INTERVAL '1 millisecond'"};
+
 constexpr Sql kLeader{
     "SELECT l.node_id, n.url, l.epoch, l.acquired_at, l.expires_at, l.token FROM leader l "
     "LEFT JOIN distributed_nodes n ON n.node_id = l.node_id WHERE l.only_row = 1"};
@@ -128,6 +137,12 @@ std::vector<std::string> Cluster::noteSilent(const NodeSilence& silence) {
 
 std::int64_t Cluster::removeDead(Time before, int limit) {
   return s_.db.execute(kRemoveDead, before, limit);
+}
+
+std::int64_t Cluster::endStandstills(Millis silence) {
+  if (!s_.db.hasPeers()) return 0;
+  auto rows = s_.db.query(kEndStandstills, static_cast<double>(silence.count()));
+  return rows.next() ? rows->integer(0) : 0;
 }
 
 std::vector<Node> Cluster::list(const NodeSilence& silence, int limit) {

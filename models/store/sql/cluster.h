@@ -29,6 +29,10 @@ class Cluster {
   // Dead nodes not heard of since `before`.
   std::int64_t removeDead(Time before, int limit);
 
+  // Ends the connections of services that have stood still in a transaction for so long: everybody
+  // else waits for what they hold. How many. Also where only reads are allowed.
+  std::int64_t endStandstills(Millis silence);
+
   // The first `limit` by id, each with the status it has now.
   std::vector<Node> list(const NodeSilence& silence, int limit);
   // The node as it was last heard of, with the process it was.
