@@ -39,7 +39,11 @@ HeartbeatThread::HeartbeatThread(const std::string& url, const Registration& reg
       worker_(registration.worker_id),
       watch_(watch),
       log_(log),
-      interval_(heartbeatInterval(registration.heartbeat_interval, registration.lease)) {
+      registered_at_(watch.now()),
+      interval_(heartbeatInterval(registration.heartbeat_interval, registration.lease)) {}
+
+void HeartbeatThread::begin() {
+  if (thread_.joinable()) return;
   const SignalsBlocked blocked;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -54,7 +58,8 @@ void HeartbeatThread::keepAlive(Millis lease) {
 
 void HeartbeatThread::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  Millis pause = interval_;
+  const auto first = interval_ - std::chrono::floor<Millis>(watch_.now() - registered_at_);
+  Millis pause = std::max(first, Millis(0));
   while (!stop.stop_requested()) {
     const Millis known = interval_;
     const bool shortened =

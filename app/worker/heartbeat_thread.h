@@ -17,6 +17,10 @@ class HeartbeatThread {
   HeartbeatThread(const std::string& url, const Registration& registration, WorkerWatch& watch,
                   const Log& log);
 
+  // From now on: the thread begins with the first call. A worker that is done in a moment has no
+  // use for one, and it costs a tenth of its life.
+  void begin();
+
   // A job with a shorter lease than was known wants to be renewed more often.
   void keepAlive(Millis lease);
 
@@ -28,6 +32,7 @@ class HeartbeatThread {
   const std::string worker_;
   WorkerWatch& watch_;
   const Log& log_;
+  const WorkerWatch::Moment registered_at_;
   int failures_ = 0;
 
   std::mutex mutex_;

@@ -109,22 +109,33 @@ JobEnd runCommand(const JobCommand& command, WorkerWatch& watch) {
   }
 }
 
-JobEnd runEcho(const std::string& data, std::size_t max_output, WorkerWatch& watch) {
-  JobEnd end{.output = CommandOutput(max_output), .errors = CommandOutput(0)};
+EchoJob readEcho(const std::string& data) {
   constexpr double kLongest = 3600;
+  EchoJob job;
   const auto json = JsonAnswer::parse(data);
-  const auto delay = json ? member(json->root(), "delay_seconds") : std::nullopt;
-  const double seconds = std::clamp(delay ? delay->number().value_or(0) : 0, 0.0, kLongest);
-  const auto until = watch.now() + Millis(static_cast<std::int64_t>(seconds * 1000));
+  if (!json) return job;
+  if (const auto delay = member(json->root(), "delay_seconds")) {
+    const double seconds = std::clamp(delay->number().value_or(0), 0.0, kLongest);
+    job.delay = Millis(static_cast<std::int64_t>(seconds * 1000));
+  }
+  if (const auto fault = member(json->root(), "fail")) {
+    job.fault = fault->string().value_or(std::string(fault->raw()));
+  }
+  return job;
+}
+
+JobEnd runEcho(const EchoJob& job, const std::string& data, std::size_t max_output,
+               WorkerWatch& watch) {
+  JobEnd end{.output = CommandOutput(max_output), .errors = CommandOutput(0)};
+  const auto until = watch.now() + job.delay;
   while (watch.now() < until) {
     end.stopped = watch.stopReason();
     if (end.stopped != StopReason::kNone) return end;
     watch.wait(std::min(until, watch.now() + Millis(watch.millisUntilDeadline())));
   }
-  const auto fault = json ? member(json->root(), "fail") : std::nullopt;
-  if (fault) {
+  if (job.fault) {
     end.code = 1;
-    end.errors.add(fault->string().value_or(std::string(fault->raw())));
+    end.errors.add(*job.fault);
   } else {
     end.output.add(data);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,14 @@ struct JobCommand {
 // it reads what it is given. A process that it leaves behind in its group is killed.
 JobEnd runCommand(const JobCommand& command, WorkerWatch& watch);
 
-// The built-in worker: answers with `data` after its `delay_seconds`, at most an hour. Data with
-// `fail` ends like a command with exit code 1 and that text on stderr.
-JobEnd runEcho(const std::string& data, std::size_t max_output, WorkerWatch& watch);
+// What the built-in worker is to do: it answers with the data after its `delay_seconds`, at most an
+// hour. Data with `fail` ends like a command with exit code 1 and that text on stderr.
+struct EchoJob {
+  Millis delay{0};
+  std::optional<std::string> fault;
+};
+EchoJob readEcho(const std::string& data);
+JobEnd runEcho(const EchoJob& job, const std::string& data, std::size_t max_output,
+               WorkerWatch& watch);
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <random>
 
@@ -47,7 +48,7 @@ class WorkerLoop {
   auto persist(const Call& call, Moment until, const Enough& enough) -> decltype(call());
 
   WorkerExit refuse(const char* what, const Refusal& refusal);
-  WorkerExit work(ServiceClient& client, HeartbeatThread& heartbeat);
+  WorkerExit work(ServiceClient& client);
   Answer<ClaimAnswer> claim(ServiceClient& client, Moment idle_since);
   JobEnd perform(const ClaimedJob& job);
   void report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end);
@@ -62,6 +63,7 @@ class WorkerLoop {
   std::random_device random_{"/dev/urandom"};
   std::string worker_;
   std::string worker_token_;
+  std::optional<HeartbeatThread> heartbeat_;  // while it is registered
   // The service may believe that we hold a job we know nothing of (any more).
   bool may_hold_unknown_ = false;
 };
@@ -75,6 +77,7 @@ auto WorkerLoop::persist(const Call& call, Moment until, const Enough& enough) -
     const auto again = watch_.now() + retryPause(failures, answer.error().retry_after, dice);
     if (again >= until) return answer;
     log_.warn("trying again", {{"code", answer.error().code}, {"detail", answer.error().detail}});
+    if (heartbeat_) heartbeat_->begin();
     while (watch_.now() < again && !enough()) watch_.wait(again);
     if (enough()) return answer;
   }
@@ -107,16 +110,16 @@ WorkerExit WorkerLoop::run() {
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
   client.setToken(worker_token_);
-  WorkerExit exit = WorkerExit::kOk;
-  {
-    HeartbeatThread heartbeat(options_.url, *registration, watch_, log_);
-    exit = work(client, heartbeat);
-  }
+  heartbeat_.emplace(options_.url, *registration, watch_, log_);
+  const WorkerExit exit = work(client);
+  heartbeat_.reset();
   if (watch_.isGone()) {
     log_.warn("the service has written this worker off", {{"worker", worker_}});
     return exit;
   }
   giveBackUnheld(client);
+  // Whoever launched this process sees it end, and how.
+  if (!options_.launch_token.empty()) return exit;
   // Best effort: a service that cannot be reached finds out by itself.
   if (const auto ended = client.end(worker_); !ended) {
     log_.warn("could not say goodbye", {{"code", ended.error().code}});
@@ -126,8 +129,9 @@ WorkerExit WorkerLoop::run() {
   return exit;
 }
 
-WorkerExit WorkerLoop::work(ServiceClient& client, HeartbeatThread& heartbeat) {
+WorkerExit WorkerLoop::work(ServiceClient& client) {
   int jobs = 0;
+  if (options_.loop) heartbeat_->begin();  // its claims wait for work
   Moment idle_since = watch_.now();
   while (watch_.mayClaim()) {
     const auto claimed = claim(client, idle_since);
@@ -148,7 +152,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client, HeartbeatThread& heartbeat) {
     }
     const ClaimedJob& job = *claimed->job;
     watch_.hold(job);
-    heartbeat.keepAlive(job.lease);
+    heartbeat_->keepAlive(job.lease);
     log_.info("claimed", {{"job", job.id}, {"attempt", job.attempt}});
     const JobEnd end = perform(job);
     report(client, job, end);
@@ -183,7 +187,12 @@ ServiceClient::Answer<ClaimAnswer> WorkerLoop::claim(ServiceClient& client, Mome
 }
 
 JobEnd WorkerLoop::perform(const ClaimedJob& job) {
-  if (options_.command.empty()) return runEcho(job.data, options_.max_result_bytes, watch_);
+  if (options_.command.empty()) {
+    const EchoJob echo = readEcho(job.data);
+    if (echo.delay > Millis(0)) heartbeat_->begin();
+    return runEcho(echo, job.data, options_.max_result_bytes, watch_);
+  }
+  heartbeat_->begin();
   return runCommand(
       {.argv = options_.command,
        .env = commandEnvironment(options_.environment, job,

@@ -17,11 +17,14 @@ constexpr const char* kTriggers =
 TEST(SubprocessTrigger, brings_a_worker_up_when_work_is_added) {
   Service service({.settings = kTriggers});
   PoolClient pool(service.url(), "p");
+  const auto listed = [&] { return pool.http().get("/v1/pools/p/decisions").json["items"]; };
+  // The service's own look at its start is over: it launches nobody any more.
+  ASSERT_TRUE(eventually(kPatience, [&] { return !listed().empty(); }));
   const Json::Value job = pool.push(R"("data":"hello")");
   ASSERT_TRUE(eventually(kPatience, [&] { return pool.job(job)["status"] == "done"; }))
       << service.log();
   EXPECT_EQ(pool.job(job)["result"], "hello");
-  const auto decisions = pool.http().get("/v1/pools/p/decisions").json["items"];
+  const auto decisions = listed();
   int launched = 0;
   for (const auto& decision : decisions) {
     if (decision["launched"] == 0) continue;
