@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/ids.h"
+#include "models/policy/unplaceable.h"
 #include "models/time.h"
 
 namespace muster {
@@ -24,6 +26,7 @@ struct Decision {
   std::int64_t to_launch = 0;
   std::int64_t launched = 0;  // 0 in a preview
   std::string reason;
+  std::vector<UnplaceableJobs> unplaceable;  // the largest groups; not kept with the decision
   std::optional<std::int64_t> leader_epoch;  // of the leader it was made for
 };
 

@@ -10,6 +10,7 @@
 #include "models/ids.h"
 #include "models/policy/retry.h"
 #include "models/policy/staleness.h"
+#include "models/policy/unplaceable.h"
 #include "models/time.h"
 
 namespace muster {
@@ -136,8 +137,9 @@ struct Pool {
 };
 
 struct PoolStats {
-  std::int64_t pending = 0, delayed = 0, runnable = 0, claimed = 0, done = 0, poisoned = 0,
-               cancelled = 0;
+  std::int64_t pending = 0, delayed = 0, runnable = 0, unplaceable = 0, claimed = 0, done = 0,
+               poisoned = 0, cancelled = 0;
+  std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t starting_workers = 0, active_workers = 0, busy_workers = 0, idle_workers = 0,
                terminating_workers = 0, lost_workers = 0;
   double oldest_pending_seconds = 0;

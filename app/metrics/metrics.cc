@@ -257,6 +257,11 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) co
       sample(out, "pool_jobs", fmt::format("{},status=\"{}\"", poolLabel(pool), status), count);
     }
   }
+  head(out, "pool_jobs_unplaceable", "gauge",
+       "Due jobs that no worker, alive or launched, can run.");
+  for (const auto& gauge : pools) {
+    sample(out, "pool_jobs_unplaceable", poolLabel(gauge.pool), gauge.stats.unplaceable);
+  }
   head(out, "pool_oldest_pending_seconds", "gauge", "Age of the oldest pending job.");
   for (const auto& gauge : pools) {
     sample(out, "pool_oldest_pending_seconds", poolLabel(gauge.pool),

@@ -135,6 +135,7 @@ Decision Checker::decide(Store& store, const Pool& pool, const std::string& trig
   decision.desired_workers = scale.desired_workers;
   decision.to_launch = scale.to_launch;
   decision.reason = scale.reason;
+  decision.unplaceable = state.unplaceable_jobs;
   return decision;
 }
 

@@ -4,7 +4,8 @@ namespace muster {
 
 std::string writeScaleState(const ScaleState& state) {
   JsonWriter out;
-  out.beginObject().field("runnable", state.runnable).field("pending", state.pending);
+  out.beginObject().field("runnable", state.runnable);
+  out.field("unplaceable", state.unplaceable).field("pending", state.pending);
   out.field("claimed", state.claimed).field("free_slots", state.free_slots);
   out.field("starting", state.starting).field("busy", state.busy).field("idle", state.idle);
   out.field("terminating", state.terminating).field("maybe_alive", state.maybe_alive).endObject();
@@ -29,7 +30,16 @@ void writeDecision(JsonWriter& out, const Decision& decision) {
   out.field("current_workers", decision.current_workers);
   out.field("desired_workers", decision.desired_workers);
   out.field("to_launch", decision.to_launch).field("launched", decision.launched);
-  out.field("reason", decision.reason).field("leader_epoch", decision.leader_epoch).endObject();
+  out.field("reason", decision.reason);
+  if (!decision.unplaceable.empty()) {
+    out.key("unplaceable").beginArray();
+    for (const UnplaceableJobs& jobs : decision.unplaceable) {
+      out.beginObject().field("count", jobs.count).key("placement").raw(jobs.placement);
+      out.field("reason", jobs.reason).endObject();
+    }
+    out.endArray();
+  }
+  out.field("leader_epoch", decision.leader_epoch).endObject();
 }
 
 }  // namespace muster

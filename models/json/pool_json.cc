@@ -84,6 +84,7 @@ void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches) 
 void writePoolStats(JsonWriter& out, const PoolId& pool, const PoolStats& stats) {
   out.beginObject().field("pool_id", pool);
   out.field("queue_depth", stats.pending).field("runnable", stats.runnable);
+  out.field("unplaceable", stats.unplaceable);
   out.field("delayed", stats.delayed).field("claimed", stats.claimed).field("done", stats.done);
   out.field("poisoned", stats.poisoned).field("cancelled", stats.cancelled);
   out.field("starting_workers", stats.starting_workers);

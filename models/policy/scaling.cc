@@ -55,10 +55,8 @@ Demand targetDemand(const ScaleState& state, const ScaleConfig& config) {
                       state.current())};
 }
 
-}  // namespace
-
-ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
-                          const ScaleConfig& config) {
+ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
+                             const ScaleConfig& config) {
   if (!state.known) return hold(state, binding_limit::kUnknownState, "the pool cannot be read");
   const bool targeted = config.target_workers.has_value();
   const std::int64_t surplus =
@@ -106,6 +104,17 @@ ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
       fmt::format("{}: {} needed, {}", demand.why, count(demand.launches, "worker"),
                   launch == demand.launches ? fmt::format("launching {}", launch)
                                             : fmt::format("{} allows {}", binding, launch));
+  return decision;
+}
+
+}  // namespace
+
+ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
+                          const ScaleConfig& config) {
+  ScaleDecision decision = decideByDemand(state, limits, config);
+  if (state.unplaceable > 0) {
+    decision.reason += "; " + unplaceableText(state.unplaceable, state.unplaceable_jobs);
+  }
   return decision;
 }
 

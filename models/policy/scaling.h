@@ -4,13 +4,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "models/policy/unplaceable.h"
 
 namespace muster {
 
 // What is true of a pool at one moment.
 struct ScaleState {
-  bool known = true;          // false: it could not be read, so nothing is launched
-  std::int64_t runnable = 0;  // R: jobs some worker could claim now
+  bool known = true;             // false: it could not be read, so nothing is launched
+  std::int64_t runnable = 0;     // R: jobs some worker could claim now
+  std::int64_t unplaceable = 0;  // jobs nobody there or to be launched could run
+  std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t pending = 0;
   std::int64_t claimed = 0;
   std::int64_t free_slots = 0;   // F: on active workers with a fresh heartbeat
@@ -68,6 +73,7 @@ struct ScaleDecision {
 
 // How many workers to launch for the work there is. A worker that is on its way counts for the
 // jobs it will take, a busy one does not, and nothing that may still be alive gives up its place.
+// The reason also tells of jobs that cannot be placed.
 ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
                           const ScaleConfig& config);
 

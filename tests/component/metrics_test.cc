@@ -55,6 +55,18 @@ TEST(MetricsOfWorkers, tellOfChecks) {
   EXPECT_TRUE(shows(metrics, R"(muster_pool_workers_desired{pool="p"} 3)"));
 }
 
+TEST(MetricsOfPools, countJobsThatCannotBePlaced) {
+  Metrics metrics;
+  withRoutes(metrics);
+  PoolStats stats;
+  stats.unplaceable = 3;
+  const std::string text = metrics.expose({{"p", stats, 0, 1}, {"q", {}, 0, 1}}, true);
+  EXPECT_NE(text.find("\nmuster_pool_jobs_unplaceable{pool=\"p\"} 3\n"
+                      "muster_pool_jobs_unplaceable{pool=\"q\"} 0\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(MetricsOfWorkers, cannotBeForgedByTheNameOfAPool) {
   Metrics metrics;
   withRoutes(metrics);

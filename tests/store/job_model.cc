@@ -207,4 +207,11 @@ int JobModel::runnable(Time now) const {
   return sum;
 }
 
+int JobModel::waitingForGpu(Time now) const {
+  return static_cast<int>(std::count_if(jobs.begin(), jobs.end(), [&](const Entry& job) {
+    const bool due = job.available_at <= now && (!job.expires_at || *job.expires_at > now);
+    return job.status == JobStatus::kPending && job.needs_gpu && due;
+  }));
+}
+
 }  // namespace muster::test

@@ -61,6 +61,7 @@ class JobModel {
   int count(JobStatus status) const;
   int claimedBy(const std::string& tenant) const;
   int runnable(Time now) const;
+  int waitingForGpu(Time now) const;
 
  private:
   void note(std::string_view type, const Entry& job);

@@ -199,6 +199,19 @@ class RandomWalkTest : public StoreTest {
     upkeep(s);
   }
 
+  // As if the worker with the GPU were leaving.
+  std::int64_t unplaceableWithoutGpu() {
+    std::int64_t count = -1;
+    EXPECT_FALSE(storage->writeAndWait([&](Store& s) {
+      WorkerChange leaving;
+      leaving.status = "terminating";
+      s.workers().change(WorkerId("with-gpu"), leaving).value();
+      count = s.pools().stats(PoolId("p")).unplaceable;
+      throw std::runtime_error("undo it all");
+    }));
+    return count;
+  }
+
   void compare() {
     auto listed = allJobs();
     std::reverse(listed.begin(), listed.end());
@@ -220,6 +233,8 @@ class RandomWalkTest : public StoreTest {
     EXPECT_EQ(counted.pending, model.count(JobStatus::kPending));
     EXPECT_EQ(counted.claimed, model.count(JobStatus::kClaimed));
     EXPECT_EQ(counted.runnable, model.runnable(now()));
+    EXPECT_EQ(counted.unplaceable, 0);
+    EXPECT_EQ(unplaceableWithoutGpu(), model.waitingForGpu(now()));
     Names told;
     for (const Event& event : eventsAfter(begin)) told.push_back(event.type + " " + event.job);
     const auto [seen, meant] =

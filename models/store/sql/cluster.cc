@@ -11,6 +11,9 @@ namespace {
 
 constexpr Sql kNode{MUSTER_SELECT_NODE "WHERE node_id = $1"};
 constexpr Sql kNodes{MUSTER_SELECT_NODE "ORDER BY node_id LIMIT $1"};
+constexpr Sql kOtherHosts{
+    "SELECT DISTINCT host FROM distributed_nodes "
+    "WHERE status = 'healthy' AND role <> 'observer' AND node_id <> $1 ORDER BY host LIMIT 100"};
 constexpr Sql kJoin{
     "INSERT INTO distributed_nodes (node_id, instance, role, url, version, host, status, "
     "heartbeat_at, registered_at) VALUES ($1, $2, $3, $4, $5, $6, 'healthy', $7, $7) "
@@ -162,6 +165,14 @@ std::optional<Cluster::Occupant> Cluster::occupant(const std::string& id,
   Occupant found{readNode(*rows), rows->string(7)};
   found.node.status = statusOf(found.node.heartbeat_at, silence, s_.now);
   return found;
+}
+
+std::vector<std::string> Cluster::otherHosts() {
+  std::vector<std::string> hosts;
+  if (s_.rules.node.empty()) return hosts;
+  auto rows = s_.db.query(kOtherHosts, s_.rules.node);
+  while (rows.next()) hosts.push_back(rows->string(0));
+  return hosts;
 }
 
 std::optional<LeaderLease> Cluster::acquire(const std::string& id, Millis lease) {

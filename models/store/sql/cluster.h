@@ -41,6 +41,8 @@ class Cluster {
     std::string instance;
   };
   std::optional<Occupant> occupant(const std::string& id, const NodeSilence& silence);
+  // Where the other nodes launch that are healthy, as it was last noted; nothing on the only node.
+  std::vector<std::string> otherHosts();
 
   // Takes the lease, unless somebody holds it: nothing. leader.elected, and leader.lost for one
   // whose lease ran out.

@@ -112,6 +112,8 @@ ScaleState Launches::state(const Pool& pool) {
   const PoolStats stats = Pools(s_).stats(pool.id);
   ScaleState state;
   state.runnable = stats.runnable;
+  state.unplaceable = stats.unplaceable;
+  state.unplaceable_jobs = stats.unplaceable_jobs;
   state.pending = stats.pending;
   state.claimed = stats.claimed;
   {

@@ -1,11 +1,13 @@
 #include "models/store/sql/pools.h"
 
 #include <algorithm>
+#include <map>
 
 #include "models/json/job_json.h"
 #include "models/json/pool_json.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/placing.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -261,13 +263,9 @@ PoolStats Pools::stats(const PoolId& id) {
   const bool any_delayed = s_.db.query(kHasDelayed, s_.now).next();
   const bool any_expired = s_.db.query(kHasExpired, s_.now).next();
   std::unordered_map<std::string, std::int64_t> free_places;
-  auto workers = Workers(s_).traitsInPool(id);
   // One that could be launched here counts too, or nobody would be launched for such a job.
-  if (pool->settings.template_name && s_.rules.templates.contains(*pool->settings.template_name)) {
-    workers.emplace_back();
-    workers.back().node = s_.rules.host;
-    workers.back().region = s_.rules.region;
-  }
+  const PlacementSupply supply = placementSupply(s_, *pool);
+  std::map<std::string, std::int64_t> unplaceable;
   std::optional<Time> oldest;
   for (const Lane& lane : lanes) {
     auto row = s_.db.query(kLanePending, lane.id);
@@ -286,13 +284,12 @@ PoolStats Pools::stats(const PoolId& id) {
       expired.next();
       due -= expired->integer(0);
     }
-    if (*pool->settings.paused) continue;
-    if (!lane.placement.empty()) {
-      const bool placeable = std::any_of(workers.begin(), workers.end(), [&](const auto& worker) {
-        return !placementObstacle(lane.rules, worker, 0);
-      });
-      if (!placeable) continue;
+    if (due <= 0) continue;
+    if (!lane.placement.empty() && !isPlaceable(lane.rules, supply)) {
+      unplaceable[lane.placement] += due;
+      continue;
     }
+    if (*pool->settings.paused) continue;
     if (!lane.tenant.empty()) {
       auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
       if (fresh) {
@@ -305,6 +302,7 @@ PoolStats Pools::stats(const PoolId& id) {
     }
     stats.runnable += due;
   }
+  tellUnplaceable(s_, supply, unplaceable, stats);
   if (oldest) {
     stats.oldest_pending_seconds =
         std::max(0.0, std::chrono::duration<double>(s_.now - *oldest).count());

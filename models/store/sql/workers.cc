@@ -64,8 +64,9 @@ constexpr Sql kCountBusy{
 constexpr Sql kOldestHeld{
     "SELECT id FROM jobs WHERE claimed_by = $1 AND status = 'claimed' "
     "ORDER BY claimed_at, seq LIMIT 1"};
-constexpr Sql kLiveInPool{MUSTER_SELECT_WORKER
-                          "WHERE pool_id = $1 AND status = 'active' LIMIT 1000"};
+constexpr Sql kTraitsInPool{
+    "SELECT DISTINCT host, region, capabilities, executor_types FROM workers "
+    "WHERE pool_id = $1 AND ended_at IS NULL AND status <> 'terminating' LIMIT 1000"};
 constexpr Sql kDeleteOutput{"DELETE FROM worker_outputs WHERE worker_id = $1"};
 constexpr Sql kRemoveOutputs{
     "DELETE FROM worker_outputs WHERE worker_id IN (SELECT worker_id FROM workers "
@@ -78,8 +79,10 @@ Error noWorker(const WorkerId& id) {
   return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
 }
 
-WorkerTraits traitsOf(const Worker& worker) {
-  return {worker.host, worker.region, worker.capabilities, worker.executor_types};
+// From four columns: host, region, capabilities, executor_types.
+WorkerTraits readTraits(const SqlRows& row, int first) {
+  return {row.string(first), row.string(first + 1), parseTexts(row.text(first + 2)),
+          parseTexts(row.text(first + 3))};
 }
 
 Status checkVersion(const Worker& worker, IfVersion if_version) {
@@ -287,10 +290,7 @@ WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& curs
 std::optional<Workers::Claimer> Workers::claimerRow(const WorkerId& id) {
   auto rows = s_.db.query(kClaimer, id);
   if (!rows.next()) return std::nullopt;
-  return Claimer{
-      rows->string(0),
-      {rows->string(1), rows->string(2), parseTexts(rows->text(3)), parseTexts(rows->text(4))},
-      rows->text(5) == "open"};
+  return Claimer{rows->string(0), readTraits(*rows, 1), rows->text(5) == "open"};
 }
 
 Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
@@ -349,8 +349,8 @@ void Workers::countByStatus(const PoolId& pool, PoolStats& stats) {
 
 std::vector<WorkerTraits> Workers::traitsInPool(const PoolId& pool) {
   std::vector<WorkerTraits> traits;
-  auto rows = s_.db.query(kLiveInPool, pool);
-  while (rows.next()) traits.push_back(traitsOf(readRow(*rows)));
+  auto rows = s_.db.query(kTraitsInPool, pool);
+  while (rows.next()) traits.push_back(readTraits(*rows, 0));
   return traits;
 }
 

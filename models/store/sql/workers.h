@@ -65,7 +65,7 @@ class Workers {
   Reaped stale(const std::string& pool, std::optional<Millis> threshold, bool reap, int limit);
 
   void countByStatus(const PoolId& pool, PoolStats& stats);
-  // The live workers of the pool.
+  // What the workers of the pool are like that may claim, now or once they have registered.
   std::vector<WorkerTraits> traitsInPool(const PoolId& pool);
 
   std::int64_t removeEnded(Time before, int limit);

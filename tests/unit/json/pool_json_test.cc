@@ -107,12 +107,13 @@ TEST(PoolJson, writesStatsAsFlatNumbers) {
   PoolStats stats;
   stats.pending = 3;
   stats.runnable = 2;
+  stats.unplaceable = 1;
   stats.oldest_pending_seconds = 1.5;
   JsonWriter out;
   writePoolStats(out, PoolId("p"), stats);
   EXPECT_EQ(
       out.take(),
-      R"({"pool_id":"p","queue_depth":3,"runnable":2,"delayed":0,"claimed":0,"done":0,)"
+      R"({"pool_id":"p","queue_depth":3,"runnable":2,"unplaceable":1,"delayed":0,"claimed":0,"done":0,)"
       R"("poisoned":0,"cancelled":0,"starting_workers":0,"active_workers":0,"busy_workers":0,)"
       R"("idle_workers":0,"terminating_workers":0,"lost_workers":0,)"
       R"("oldest_pending_seconds":1.5,"p95_wait_ms":0})");

@@ -125,6 +125,24 @@ TEST(Scaling, aReasonIsASentence) {
             "1 runnable job, 0 slots free, 0 starting: 1 worker needed, launching 1");
 }
 
+TEST(Scaling, everyReasonTellsOfJobsThatCannotBePlaced) {
+  ScaleConfig paused, nameless;
+  paused.paused = true;
+  nameless.has_template = false;
+  ScaleState state = workers(0, 0);
+  state.unplaceable = state.pending = 3;
+  state.unplaceable_jobs = {{3, R"({"region":"eu"})", "nobody is there"}};
+  for (const ScaleConfig& config : {ScaleConfig(), paused, nameless, target(0)}) {
+    const ScaleDecision decision = decideScale(state, {}, config);
+    EXPECT_TRUE(decision.reason.ends_with("; 3 jobs cannot be placed: nobody is there"))
+        << decision.reason;
+    EXPECT_EQ(decision.to_launch, 0) << "nobody is launched for them";
+  }
+  EXPECT_EQ(decideScale(state, {}, {}).reason,
+            "0 runnable jobs, 0 slots free, 0 starting: nobody is needed; 3 jobs cannot be placed: "
+            "nobody is there");
+}
+
 // Jobs come 0.2 s apart and workers take 3 s to boot: each is launched for exactly one job.
 TEST(Scaling, aBurstWithSlowWorkersLaunchesOnePerJob) {
   constexpr int kJobs = 50, kBoot = 30, kStep = 2;  // tenths of a second

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "models/policy/unplaceable.h"
+#include "models/pool.h"
+#include "models/store/sql/session.h"
+
+namespace muster {
+
+// Who could run the pool's jobs; of other nodes nothing yet.
+PlacementSupply placementSupply(Session& session, const Pool& pool);
+
+// Puts the jobs that cannot be placed into the stats, the largest groups with the reason. `jobs`
+// counts them by their placement (JSON).
+void tellUnplaceable(Session& session, PlacementSupply supply,
+                     const std::map<std::string, std::int64_t>& jobs, PoolStats& stats);
+
+}  // namespace muster
