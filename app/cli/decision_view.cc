@@ -50,6 +50,19 @@ Cell limitOf(JsonValue decision) {
   return {binding, tintOfLimit(binding)};
 }
 
+// A line for each placement that keeps jobs waiting; empty when none does. Nothing is cut: it is
+// what somebody has to act upon.
+std::string unplaceableTable(JsonValue decision, std::size_t width, bool color) {
+  Table table(
+      {{.title = "UNPLACEABLE", .is_number = true}, {.title = "BECAUSE"}, {.title = "PLACEMENT"}});
+  for (const auto& jobs : itemsOf(decision, "unplaceable")) {
+    const auto placement = member(jobs, "placement");
+    table.add({Cell(textOf(jobs, "count"), Tint::kBad), textOf(jobs, "reason"),
+               placement ? std::string(placement->raw()) : ""});
+  }
+  return table.empty() ? "" : "\n" + table.render(width, color);
+}
+
 }  // namespace
 
 std::string decisionText(JsonValue decision, std::size_t width, bool color) {
@@ -74,7 +87,8 @@ std::string decisionText(JsonValue decision, std::size_t width, bool color) {
     table.add({input.first, input.second, Cell(limit.first, tint), Cell(limit.second, tint),
                Cell(binds ? kMark : "", tint)});
   }
-  return printable(textOf(decision, "reason")) + "\n\n" + table.render(width, color);
+  return printable(textOf(decision, "reason")) + "\n\n" + table.render(width, color) +
+         unplaceableTable(decision, width, color);
 }
 
 Table decisionTable(const std::vector<JsonValue>& decisions) {

@@ -9,7 +9,7 @@
 namespace muster {
 
 // A decision of the checker for people: the sentence, then what it went by, side by side with the
-// limits; the limit that bound is marked.
+// limits; the limit that bound is marked. Then the jobs that cannot be placed, if there are any.
 std::string decisionText(JsonValue decision, std::size_t width, bool color);
 
 // One line each: when, why it was looked at, what came of it.

@@ -36,6 +36,7 @@ PoolGlance glanceAt(JsonValue pool, JsonValue stats) {
   glance.pool = textOf(pool, "pool_id");
   glance.queue = wholeNumber(stats, "queue_depth");
   glance.runnable = wholeNumber(stats, "runnable");
+  glance.unplaceable = wholeNumber(stats, "unplaceable");
   glance.claimed = wholeNumber(stats, "claimed");
   glance.done = wholeNumber(stats, "done");
   glance.poisoned = wholeNumber(stats, "poisoned");

@@ -29,28 +29,34 @@ Tint tintOfLaunches(const std::string& launches) {
   return launches == "no template" ? Tint::kFaint : tintOfStatus(launches);
 }
 
+Cell orDash(std::int64_t number, Tint tint) {
+  return Cell(dashIfZero(number), number > 0 ? tint : Tint::kNone);
+}
+
+// Jobs that cannot be placed are rare: they have a column only while there are any.
 Table poolTable(const std::vector<PoolGlance>& pools) {
-  Table table({{.title = "POOL", .can_shrink = true},
-               {.title = "QUEUE", .is_number = true},
-               {.title = "RUNNABLE", .is_number = true},
-               {.title = "CLAIMED", .is_number = true},
-               {.title = "DONE", .is_number = true},
-               {.title = "POISONED", .is_number = true},
-               {.title = "START", .is_number = true},
-               {.title = "BUSY", .is_number = true},
-               {.title = "IDLE", .is_number = true},
-               {.title = "END", .is_number = true},
-               {.title = "MAX", .is_number = true},
-               {.title = "OLDEST", .is_number = true},
-               {.title = "LAUNCHES"}});
+  const bool any_unplaceable = std::any_of(
+      pools.begin(), pools.end(), [](const PoolGlance& pool) { return pool.unplaceable > 0; });
+  std::vector<Column> columns = {{.title = "POOL", .can_shrink = true},
+                                 {.title = "QUEUE", .is_number = true},
+                                 {.title = "RUNNABLE", .is_number = true}};
+  if (any_unplaceable) columns.push_back({.title = "UNPLACEABLE", .is_number = true});
+  for (const char* title :
+       {"CLAIMED", "DONE", "POISONED", "START", "BUSY", "IDLE", "END", "MAX", "OLDEST"}) {
+    columns.push_back({.title = title, .is_number = true});
+  }
+  columns.push_back({.title = "LAUNCHES"});
+  Table table(std::move(columns));
   for (const auto& pool : pools) {
-    table.add({pool.pool, std::to_string(pool.queue), std::to_string(pool.runnable),
-               Cell(dashIfZero(pool.claimed), pool.claimed > 0 ? Tint::kBusy : Tint::kNone),
-               std::to_string(pool.done),
-               Cell(dashIfZero(pool.poisoned), pool.poisoned > 0 ? Tint::kBad : Tint::kNone),
-               dashIfZero(pool.starting), dashIfZero(pool.busy), dashIfZero(pool.idle),
-               dashIfZero(pool.terminating), pool.max_workers, seconds(pool.oldest_pending_seconds),
-               Cell(pool.launches, tintOfLaunches(pool.launches))});
+    std::vector<Cell> row = {pool.pool, std::to_string(pool.queue), std::to_string(pool.runnable)};
+    if (any_unplaceable) row.push_back(orDash(pool.unplaceable, Tint::kBad));
+    row.insert(
+        row.end(),
+        {orDash(pool.claimed, Tint::kBusy), std::to_string(pool.done),
+         orDash(pool.poisoned, Tint::kBad), dashIfZero(pool.starting), dashIfZero(pool.busy),
+         dashIfZero(pool.idle), dashIfZero(pool.terminating), pool.max_workers,
+         seconds(pool.oldest_pending_seconds), Cell(pool.launches, tintOfLaunches(pool.launches))});
+    table.add(std::move(row));
   }
   return table;
 }

@@ -39,6 +39,27 @@ TEST_F(Commands, check_explains_without_launching) {
   EXPECT_TRUE(workers().empty());
 }
 
+TEST_F(Commands, jobs_that_cannot_be_placed_are_shown_with_the_reason) {
+  for (int i = 0; i < 2; ++i) {
+    pool().push(R"("data":1,"placement":{"requires_capabilities":["gpu"]})");
+  }
+  const std::string why =
+      R"(no worker has the capability "gpu", and the template "wait" is not known to give it)";
+  const auto look = muster({"check", "--pool", "p", "--explain"});
+  EXPECT_EQ(look.exit_code, 0) << look;
+  EXPECT_EQ(
+      lines(look.out).at(0),
+      "0 runnable jobs, 0 slots free, 0 starting: nobody is needed; 2 jobs cannot be placed: " +
+          why);
+  EXPECT_TRUE(look.says("          2  " + why + R"(  {"requires_capabilities":["gpu"]})")) << look;
+  EXPECT_TRUE(muster({"pools", "stats", "p"}).says("unplaceable             2\n"));
+  EXPECT_TRUE(muster({"top", "--once"}).says("UNPLACEABLE"));
+  EXPECT_TRUE(muster({"top", "-o", "json"}).says(R"("unplaceable":2)"));
+  pool().registerWorker("gpu-box", R"("capabilities":["gpu"])");
+  EXPECT_FALSE(muster({"check", "--pool", "p", "--explain"}).says("cannot be placed"));
+  EXPECT_FALSE(muster({"top", "--once"}).says("UNPLACEABLE"));
+}
+
 TEST_F(Commands, check_without_a_pool_takes_those_with_a_template) {
   const auto all = muster({"check", "-o", "json"});
   EXPECT_EQ(all.exit_code, 0) << all;

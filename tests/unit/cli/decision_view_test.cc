@@ -50,6 +50,19 @@ TEST(DecisionView, withoutALimitNothingIsMarked) {
   }
 }
 
+TEST(DecisionView, jobsThatCannotBePlacedHaveALineForEachPlacement) {
+  const std::string text = textFor(R"({"reason":"r","inputs":{"unplaceable":4},"limits":{},
+      "binding_limit":"no_demand","unplaceable":[
+      {"count":3,"placement":{"requires_capabilities":["gpu"]},"reason":"no worker has a \u001bGPU"},
+      {"count":1,"placement":{"region":"eu"},"reason":"nobody is there"}]})");
+  EXPECT_EQ(text.substr(text.find("\n\n", text.find("INPUT"))),
+            "\n\n"
+            "UNPLACEABLE  BECAUSE               PLACEMENT\n"
+            "          3  no worker has a ?GPU  {\"requires_capabilities\":[\"gpu\"]}\n"
+            "          1  nobody is there       {\"region\":\"eu\"}\n")
+      << text;
+}
+
 TEST(DecisionView, decisionsHaveALineEach) {
   const auto answer = JsonAnswer::parse(R"({"items":[{"at":"2026-01-01T00:00:00.000Z",
       "trigger":"work_added","direction":"up","launched":2,"binding_limit":"demand",

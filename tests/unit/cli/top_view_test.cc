@@ -57,6 +57,15 @@ TEST(TopView, showsPoolsAndThenTheirWorkers) {
                    "w0      pool0  busy    1m 5s         2s  job0"}));
 }
 
+TEST(TopView, jobsThatCannotBePlacedHaveAColumnWhileThereAreAny) {
+  auto snapshot = snapshotOf(2, 0);
+  snapshot.pools[1].unplaceable = 3;
+  const auto lines = renderTop(snapshot, 0, 0, false);
+  EXPECT_EQ(lines.at(2).substr(0, 41), "POOL   QUEUE  RUNNABLE  UNPLACEABLE  CLAI");
+  EXPECT_EQ(lines.at(3).substr(0, 35), "pool0      7         5            -");
+  EXPECT_EQ(lines.at(4).substr(0, 35), "pool1      7         5            3");
+}
+
 TEST(TopView, saysWhenThereIsNothing) {
   const auto lines = renderTop(snapshotOf(0, 0), 80, 24, false);
   EXPECT_EQ(lines.at(2), "no pools");
