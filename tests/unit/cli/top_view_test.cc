@@ -47,13 +47,14 @@ std::string withoutColors(const std::string& line) {
 using Lines = std::vector<std::string>;
 
 TEST(TopView, showsPoolsAndThenTheirWorkers) {
+  const std::string titles =
+      "POOL   QUEUE  RUNNABLE  CLAIMED  DONE  POISONED  START  BUSY  IDLE  END  MAX  OLDEST  "
+      "LAUNCHES";
+  const std::string numbers =
+      "pool0      7         5        2     0         -      -     2     -    -    3      1s  ok";
   EXPECT_EQ(renderTop(snapshotOf(1, 1), 0, 0, false),
             (Lines{"muster top  http://h:1  2027-01-15T08:00:00.000Z  pools 1, workers 1", "",
-                   "POOL   QUEUE  RUNNABLE  CLAIMED  DONE  POISONED  START  BUSY  IDLE  END  MAX  "
-                   "OLDEST  LAUNCHES",
-                   "pool0      7         5        2     0         -      -     2     -    -    3  "
-                   "    1s  ok",
-                   "", "WORKER  POOL   STATUS    AGE  HEARTBEAT  JOB",
+                   titles, numbers, "", "WORKER  POOL   STATUS    AGE  HEARTBEAT  JOB",
                    "w0      pool0  busy    1m 5s         2s  job0"}));
 }
 
