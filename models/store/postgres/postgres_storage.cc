@@ -12,7 +12,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxBatch = 500;
-constexpr int kSharedWriters = 4;
+constexpr int kSharedWriters = 3;
 constexpr int kReaders = 2;
 constexpr int kLookEachMs = 1000;  // for events of others that nobody told of
 

@@ -25,6 +25,16 @@ constexpr Sql kTake{
     "claimed_at = $3, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
     "progress = NULL, progress_message = NULL, version = version + 1 "
     "WHERE seq = $1 AND status = 'pending'"};
+// PostgreSQL: the head of a lane that nobody holds is found and taken in one step.
+constexpr Sql kTakeHead{
+    "WITH head AS MATERIALIZED (SELECT seq FROM jobs WHERE lane_id = $1 AND status = 'pending' "
+    "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
+    "ORDER BY priority DESC, seq LIMIT 1 FOR UPDATE SKIP LOCKED) "
+    "UPDATE jobs j SET status = 'claimed', attempts = j.attempts + 1, claimed_by = $3, "
+    "claimed_at = $2, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
+    "progress = NULL, progress_message = NULL, version = j.version + 1 "
+    "FROM head JOIN job_payloads p ON p.seq = head.seq WHERE j.seq = head.seq "
+    "RETURNING " MUSTER_JOB_COLUMNS MUSTER_PAYLOAD_OF_UNFINISHED};
 constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kTenantTakes{
     "INSERT INTO tenants (pool_id, tenant, claimed) VALUES ($1, $2, 1) "
@@ -120,6 +130,19 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     s_.db.post(kPromote, s_.now, kDueAtOnce);
     expirePending(kDueAtOnce);
     s_.due_until = s_.now;
+  }
+  if (max == 1 && s_.db.hasPeers()) {
+    const auto& lanes = Pools(s_).knownLanes(pool.id);
+    if (lanes.size() == 1 && lanes[0].tenant.empty() && lanes[0].placement.empty()) {
+      auto taken = s_.db.query(kTakeHead, lanes[0].id, s_.now, worker, s_.random.token(),
+                               s_.now + pool.settings.lease());
+      if (!taken.next()) return jobs;
+      Row row = readRow(*taken, true);
+      s_.countMove(row.lane, JobStatus::kPending, JobStatus::kClaimed);
+      emit(event_type::kJobClaimed, row);
+      jobs.push_back(std::move(row.job));
+      return jobs;
+    }
   }
   auto rows = candidates(pool, traits, max);
   if (rows.empty()) return jobs;

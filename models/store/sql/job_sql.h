@@ -19,6 +19,10 @@
   "FROM " jobs " j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
 #define MUSTER_SELECT_JOB_WITH_DATA MUSTER_SELECT_JOB_WITH_DATA_OF("jobs")
 
+// The rest of the columns, of a job that has no result yet.
+#define MUSTER_PAYLOAD_OF_UNFINISHED \
+  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, NULL, NULL"
+
 namespace muster {
 
 // Delayed jobs that are due by $1, at most $2, can be claimed.
