@@ -51,6 +51,8 @@ struct WorkerTemplate {
   std::vector<std::string> command;
   std::map<std::string, std::string> env;
   std::string cwd;
+  std::vector<std::string> capabilities = {};  // of the workers launched from it
+  std::vector<std::string> executors = {};
 };
 
 // Everything the service can be told at its start. Names and units of the keys are in

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kNameShape = "1 to 128 letters, digits or . _ ~ : -";
 constexpr std::string_view kCommandShape = "a program and its arguments like [python3, analyze.py]";
+// As many, and as long, as a worker may register with.
+constexpr std::size_t kMostTraits = 1000;
+constexpr std::size_t kMaxTraitBytes = 256;
 
 bool isVariableName(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) return false;
@@ -60,6 +63,27 @@ void readVariables(YamlSource& source, const YamlNode& node, WorkerTemplate& mad
   }
 }
 
+std::vector<std::string> readTraits(YamlSource& source, const YamlEntry& entry,
+                                    std::string_view example) {
+  std::vector<std::string> traits;
+  if (!source.isList(entry.value, entry.key, fmt::format("a list like {}", example))) return traits;
+  if (entry.value.items.size() > kMostTraits) {
+    source.fault(entry.value.mark, fmt::format("{} has {} items, expected at most {}", entry.key,
+                                               entry.value.items.size(), kMostTraits));
+    return traits;
+  }
+  for (const auto& item : entry.value.items) {
+    if (!source.isText(item, "an item of " + entry.key, "text")) continue;
+    if (item.text.empty() || item.text.size() > kMaxTraitBytes) {
+      source.fault(item.mark, fmt::format("an item of {} has {} bytes, expected 1 to {}", entry.key,
+                                          item.text.size(), kMaxTraitBytes));
+    } else {
+      traits.push_back(item.text);
+    }
+  }
+  return traits;
+}
+
 WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
   WorkerTemplate made;
   int kinds = 0;
@@ -76,8 +100,13 @@ WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
       readVariables(source, entry.value, made);
     } else if (entry.key == "cwd") {
       if (source.isText(entry.value, "cwd", "a folder")) made.cwd = entry.value.text;
+    } else if (entry.key == "capabilities") {
+      made.capabilities = readTraits(source, entry, "[gpu]");
+    } else if (entry.key == "executors") {
+      made.executors = readTraits(source, entry, "[docker]");
     } else {
-      source.faultUnknown(entry, {"run", "worker", "builtin", "env", "cwd"});
+      source.faultUnknown(entry,
+                          {"run", "worker", "builtin", "env", "cwd", "capabilities", "executors"});
     }
   }
   if (kinds != 1) source.fault(node.mark, "expected exactly one of run, worker and builtin");

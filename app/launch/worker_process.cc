@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "models/json/json_writer.h"
+#include "models/json/worker_json.h"
 #include "models/store/random.h"
 
 namespace muster {
@@ -63,7 +64,11 @@ std::string templateVersion(const WorkerTemplate& made) {
   for (const std::string& word : made.command) out.value(word);
   out.beginObject();
   for (const auto& [name, value] : made.env) out.field(name, value);
-  out.endObject().endArray();
+  out.endObject();
+  if (!made.capabilities.empty() || !made.executors.empty()) {
+    out.raw(writeTexts(made.capabilities)).raw(writeTexts(made.executors));
+  }
+  out.endArray();
   return sha256Hex(out.take()).substr(0, 12);
 }
 

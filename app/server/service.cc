@@ -37,7 +37,9 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   StoreRules rules;
   rules.host = host;
   if (!node.alone()) rules.node = node.id();
-  for (const auto& [name, made] : settings.templates) rules.templates[name] = templateVersion(made);
+  for (const auto& [name, made] : settings.templates) {
+    rules.templates[name] = {templateVersion(made), made.capabilities, made.executors};
+  }
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
   rules.strict_workers = settings.strict_workers;

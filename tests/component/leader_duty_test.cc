@@ -20,7 +20,7 @@ class LeaderDutyTest : public testing::Test {
   LeaderDutyTest() {
     StorageOptions options;
     options.url = "memory:";
-    options.rules.templates = {{"t", "v1"}};
+    options.rules.templates = {{"t", {"v1"}}};
     storage = openStorage(options, clock).value();
     Checker::Options rules;
     rules.lease = [this] {

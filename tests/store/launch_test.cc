@@ -11,7 +11,7 @@ class LaunchTest : public StoreTest {
  protected:
   LaunchTest() {
     rules.host = "here";
-    rules.templates = {{"t", "v1"}};
+    rules.templates = {{"t", {"v1"}}};
     reopen();
     PoolSettings settings;
     settings.template_name = "t";
@@ -69,6 +69,40 @@ TEST_P(LaunchTest, aWorkerIsStartingUntilItShowsItsToken) {
   EXPECT_EQ(state().starting, 0);
   EXPECT_EQ(state().free_slots, 1);
   EXPECT_EQ(state().idle, 1);
+}
+
+TEST_P(LaunchTest, aWorkerHasWhatItsTemplateDeclaresAndWhatElseItNames) {
+  using Names = std::vector<std::string>;
+  rules.templates = {{"t", {"v1", {"gpu"}, {"docker"}}}};
+  reopen();
+  PoolSettings settings;
+  settings.template_name = "t";
+  setPool(settings);
+  const LaunchOrder silent = order(), talking = order();
+  EXPECT_EQ(worker(silent).capabilities, Names{"gpu"}) << "before it has registered";
+  EXPECT_EQ(worker(silent).executor_types, Names{"docker"});
+  ASSERT_TRUE(admit(silent, silent.token));
+  EXPECT_EQ(worker(silent).capabilities, Names{"gpu"});
+  EXPECT_EQ(worker(silent).executor_types, Names{"docker"});
+
+  NewWorker given;
+  given.id = talking.worker;
+  given.pool = "p";
+  given.capabilities = {"big", "gpu"};
+  given.executor_types = {"python"};
+  const Worker made =
+      write([&](Store& s) { return s.launches().admit(given, talking.token); }).value();
+  EXPECT_EQ(made.capabilities, (Names{"gpu", "big"}));
+  EXPECT_EQ(made.executor_types, (Names{"docker", "python"}));
+
+  NewJob job{.data = "1"};
+  job.placement.capabilities = {"gpu"};
+  push(job);
+  const auto claimed = write([&](Store& s) {
+    const auto traits = s.workers().claimer(silent.worker).value().traits;
+    return s.jobs().claim(*pool(s), silent.worker.str(), traits, 1);
+  });
+  EXPECT_EQ(claimed.size(), 1U);
 }
 
 TEST_P(LaunchTest, aTokenIsGoodForOneProcess) {

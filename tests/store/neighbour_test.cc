@@ -7,7 +7,7 @@ namespace {
 class NeighbourTest : public StoreTest {
  protected:
   NeighbourTest() {
-    rules.templates = {{"t", "v1"}};
+    rules.templates = {{"t", {"v1"}}};
     reopen();
     setPool(with<PoolSettings>([](auto& s) {
       s.template_name = "t";

@@ -197,7 +197,7 @@ TEST_P(PoolStatsTest, runnableCountsADelayedJobOnceItIsDue) {
 
 TEST_P(PoolStatsTest, runnableCountsWhatAWorkerThatCouldBeLaunchedHereMayRun) {
   rules.host = "here";
-  rules.templates = {{"echo", "1"}};
+  rules.templates = {{"echo", {"1"}}};
   reopen();
   NewJob job{.data = "1"};
   job.placement.allowed_nodes = {"here"};

@@ -34,6 +34,7 @@ class PostgresTest : public testing::Test {
     StorageOptions options;
     options.url = database_.url();
     options.rules.pool_defaults.retry_base_ms = 0;
+    options.rules.templates = {{"echo", {"1"}}};
     options.on_foreign_commit = std::move(foreign);
     auto opened = openStorage(options, clock);
     if (!opened) throw std::runtime_error(opened.error());

@@ -15,7 +15,7 @@ class UnplaceableTest : public StoreTest {
   UnplaceableTest() {
     rules.host = "here";
     rules.region = "home";
-    rules.templates = {{"echo", "1"}};
+    rules.templates = {{"echo", {"1"}}};
     reopen();
   }
   void giveTemplate() {
@@ -60,6 +60,23 @@ TEST_P(UnplaceableTest, areJobsThatNobodyThereAndNobodyLaunchedCouldRun) {
   EXPECT_EQ(stats().unplaceable, 0);
   EXPECT_EQ(stats().runnable, 4);
   EXPECT_EQ(groups(), Names{});
+}
+
+TEST_P(UnplaceableAfterRestartTest, whatTheTemplateDeclaresCounts) {
+  giveTemplate();
+  push(asking("gpu"));
+  NewJob both = asking("gpu"), tpu = asking("tpu");
+  both.placement.executors = {"docker"};
+  tpu.placement.executors = {"docker"};
+  push(both), push(tpu);
+  EXPECT_EQ(stats().unplaceable, 3);
+  rules.templates = {{"echo", {"2", {"gpu"}, {"docker"}}}};
+  reopen();
+  EXPECT_EQ(stats().runnable, 2);
+  EXPECT_EQ(groups(),
+            (Names{R"(1 {"requires_executors":["docker"],"requires_capabilities":["tpu"]})"
+                   R"(: no worker has the capability "tpu", and the template "echo" is )"
+                   "not known to give it"}));
 }
 
 TEST_P(UnplaceableTest, withoutATemplateOnlyWorkersCount) {

@@ -26,8 +26,8 @@ constexpr Sql kOrder{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, jobs_failed, "
     "version, template, template_version, launched_at, start_deadline, launch_token_hash, "
-    "launch_verdict, node_id) VALUES ($1, $2, 'starting', $3, $4, $5, '[]', '[]', $6, $7, $7, "
-    "'{}', '{}', 0, 0, 1, $8, $9, $7, $10, $11, 'open', $12)"};
+    "launch_verdict, node_id) VALUES ($1, $2, 'starting', $3, $4, $5, $6, $7, $8, $9, $9, "
+    "'{}', '{}', 0, 0, 1, $10, $11, $9, $12, $13, 'open', $14)"};
 constexpr Sql kStarted{
     "UPDATE workers SET process_key = $2, pid = coalesce(pid, $3) WHERE worker_id = $1"};
 constexpr Sql kExited{
@@ -84,6 +84,17 @@ Event eventOf(std::string_view type, const Worker& worker, std::string details =
   return event;
 }
 
+// What the template declares, and what else the worker names itself.
+std::vector<std::string> united(std::vector<std::string> declared,
+                                const std::vector<std::string>& named) {
+  for (const std::string& name : named) {
+    if (std::find(declared.begin(), declared.end(), name) == declared.end()) {
+      declared.push_back(name);
+    }
+  }
+  return declared;
+}
+
 std::string endDetails(const ProcessEnd& end, const std::string& why) {
   constexpr std::size_t kLastBytes = 2000;
   JsonWriter out;
@@ -104,7 +115,7 @@ std::string endDetails(const ProcessEnd& end, const std::string& why) {
 std::string Launches::versionOf(const Pool& pool) const {
   if (!pool.settings.template_name) return {};
   const auto known = s_.rules.templates.find(*pool.settings.template_name);
-  return known == s_.rules.templates.end() ? std::string() : known->second;
+  return known == s_.rules.templates.end() ? std::string() : known->second.version;
 }
 
 ScaleState Launches::state(const Pool& pool) {
@@ -180,8 +191,10 @@ LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   order.template_name = *pool.settings.template_name;
   order.token = s_.random.token();
   order.loop = pool.settings.worker_mode == "loop";
+  const LaunchTemplate& made = s_.rules.templates.at(order.template_name);
   s_.db.execute(kOrder, order.worker, pool.id, *pool.settings.worker_mode, s_.rules.host,
-                s_.rules.region, *pool.settings.slots, s_.now, order.template_name, versionOf(pool),
+                s_.rules.region, writeTexts(made.capabilities), writeTexts(made.executors),
+                *pool.settings.slots, s_.now, order.template_name, made.version,
                 s_.now + start_timeout, sha256Hex(order.token), orNull(s_.rules.node));
   Event event;
   event.type = event_type::kWorkerStarting;
@@ -282,12 +295,13 @@ Result<Worker> Launches::admit(const NewWorker& given, const std::string& token)
   if (*known->start_deadline < s_.now) {
     return refuse("the launch token expired at " + formatTime(*known->start_deadline));
   }
-  s_.db.execute(kAdmit, given.id, given.mode.empty() ? known->mode : given.mode,
-                given.host.empty() ? known->host : given.host,
-                given.region.empty() ? s_.rules.region : given.region,
-                given.pid ? given.pid : known->pid, writeTexts(given.capabilities),
-                writeTexts(given.executor_types), given.slots, given.started_at.value_or(s_.now),
-                s_.now, given.metadata.empty() ? "{}" : given.metadata);
+  s_.db.execute(
+      kAdmit, given.id, given.mode.empty() ? known->mode : given.mode,
+      given.host.empty() ? known->host : given.host,
+      given.region.empty() ? s_.rules.region : given.region, given.pid ? given.pid : known->pid,
+      writeTexts(united(known->capabilities, given.capabilities)),
+      writeTexts(united(known->executor_types, given.executor_types)), given.slots,
+      given.started_at.value_or(s_.now), s_.now, given.metadata.empty() ? "{}" : given.metadata);
   const Worker worker = *Workers(s_).find(given.id);
   Event registered = eventOf(event_type::kWorkerRegistered, worker);
   registered.took = s_.now - *worker.launched_at;

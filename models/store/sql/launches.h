@@ -45,7 +45,8 @@ class Launches {
   ScaleLimits limits(const Pool& pool, const ScaleState& state);
   ScaleConfig config(const Pool& pool);
 
-  // A worker that is `starting` and may register until the deadline.
+  // A worker that is `starting` and may register until the deadline. The pool's template must be
+  // configured.
   LaunchOrder order(const Pool& pool, Millis start_timeout);
   void started(const WorkerId& worker, const std::string& process_key);
   // No process came to be; the worker as it was.
@@ -55,6 +56,7 @@ class Launches {
   std::optional<Worker> exited(const WorkerId& worker, const ProcessEnd& end);
 
   // Registers a worker. One that was launched must show its token in time: kWorkerIdTaken, kGone.
+  // What it names of capabilities and executors is added to what its template declares.
   Result<Worker> admit(const NewWorker& worker, const std::string& launch_token);
 
   // The launch did well: its worker took a job.

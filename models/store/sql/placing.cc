@@ -17,8 +17,10 @@ PlacementSupply placementSupply(Session& session, const Pool& pool) {
   PlacementSupply supply;
   supply.workers = Workers(session).traitsInPool(pool.id);
   supply.template_name = pool.settings.template_name.value_or("");
-  if (session.rules.templates.contains(supply.template_name)) {
-    supply.launchable = WorkerTraits{session.rules.host, session.rules.region, {}, {}};
+  const auto made = session.rules.templates.find(supply.template_name);
+  if (made != session.rules.templates.end()) {
+    supply.launchable = WorkerTraits{session.rules.host, session.rules.region,
+                                     made->second.capabilities, made->second.executors};
   }
   return supply;
 }

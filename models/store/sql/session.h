@@ -25,16 +25,22 @@ struct Lane {
   Placement rules;        // the same, decoded
 };
 
+// What the store knows of a template of the configuration.
+struct LaunchTemplate {
+  std::string version;
+  std::vector<std::string> capabilities = {};  // of the workers launched from it
+  std::vector<std::string> executors = {};
+};
+
 // What the service decides about its store as a whole.
 struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
   bool auto_create_pools = true;
   bool strict_workers = false;
-  std::string region = "default";  // of workers that name none
-  std::string host;                // where this node launches workers
-  std::string node;                // its id; empty: the only node of this store
-  // The templates of the configuration with their versions; a pool can name no other.
-  std::map<std::string, std::string> templates;
+  std::string region = "default";                   // of workers that name none
+  std::string host;                                 // where this node launches workers
+  std::string node;                                 // its id; empty: the only node of this store
+  std::map<std::string, LaunchTemplate> templates;  // by name; a pool can name no other
 };
 
 // What the parts of a Store share while a unit of work runs: the connection, the time, the events

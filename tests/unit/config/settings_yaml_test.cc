@@ -39,7 +39,7 @@ tokens:
   - {name: ci, sha256: 9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08, scopes: [read, produce]}
 templates:
   analyze: {run: [python3, analyze.py, 7], env: {MODEL: small, N: 3}, cwd: jobs}
-  gpu:     {worker: [./gpu_worker]}
+  gpu:     {worker: [./gpu_worker], capabilities: [gpu, gpu=nvidia], executors: [docker, 7]}
 pools:
   papers: {template: analyze, scaling: {max_workers: 4}, retry: {jitter: 0.5}, paused: true}
   plain:
@@ -56,7 +56,12 @@ pools:
   EXPECT_EQ(analyze.command, (std::vector<std::string>{"python3", "analyze.py", "7"}));
   EXPECT_EQ(analyze.env.at("N"), "3");
   EXPECT_EQ(analyze.cwd, "jobs");
-  EXPECT_EQ(settings.templates.at("gpu").kind, WorkerTemplate::Kind::kWorker);
+  EXPECT_TRUE(analyze.capabilities.empty());
+  EXPECT_TRUE(analyze.executors.empty());
+  const auto& gpu = settings.templates.at("gpu");
+  EXPECT_EQ(gpu.kind, WorkerTemplate::Kind::kWorker);
+  EXPECT_EQ(gpu.capabilities, (std::vector<std::string>{"gpu", "gpu=nvidia"}));
+  EXPECT_EQ(gpu.executors, (std::vector<std::string>{"docker", "7"}));
   EXPECT_EQ(settings.templates.at("echo").kind, WorkerTemplate::Kind::kBuiltin);
   const auto& papers = settings.pools.at("papers");
   EXPECT_EQ(papers.template_name, "analyze");
@@ -129,6 +134,26 @@ pools:
           "m.yml:13:17: no template is named \"anlyze\"",
           "m.yml:14:6: q is a plain value, expected settings like {scaling: {max_workers: "
           "4}}",
+      }));
+}
+
+TEST(SettingsYaml, whatTemplatesDeclareIsCheckedLikeARegistration) {
+  const std::string most(256, 'x');
+  EXPECT_EQ(
+      faultsOf("templates:\n"
+               "  a: {builtin: echo, capabilities: gpu, executors: {docker: 1}}\n"
+               "  b: {builtin: echo, capabilities: [" +
+               most + ", " + most + "x, '', [gpu]]}\n" + "  c: {builtin: echo, executors: [x" +
+               repeat(",x", 999) + "]}\n" + "  d: {builtin: echo, executors: [x" +
+               repeat(",x", 1000) + "]}\n" + "  e: {builtin: echo, capability: [gpu]}\n"),
+      (std::vector<std::string>{
+          "m.yml:2:36: capabilities is a plain value, expected a list like [gpu]",
+          "m.yml:2:52: executors is a map, expected a list like [docker]",
+          "m.yml:3:295: an item of capabilities has 257 bytes, expected 1 to 256",
+          "m.yml:3:554: an item of capabilities has 0 bytes, expected 1 to 256",
+          "m.yml:3:558: an item of capabilities is a list, expected text",
+          "m.yml:5:33: executors has 1001 items, expected at most 1000",
+          "m.yml:6:22: unknown key \"capability\", did you mean \"capabilities\"?",
       }));
 }
 
