@@ -22,9 +22,9 @@ ScaleDecision hold(const ScaleState& state, std::string_view limit, std::string 
   return decision;
 }
 
-// Once-workers without a job would only come and go.
+// Once-workers without a job to claim would only come and go.
 std::int64_t floorOf(std::int64_t wanted, const ScaleState& state, const ScaleConfig& config) {
-  return config.loop ? wanted : std::min(wanted, state.pending + state.claimed);
+  return config.loop ? wanted : std::min(wanted, state.runnable + state.claimed);
 }
 
 struct Demand {

@@ -94,6 +94,19 @@ TEST_F(Demand, a_delayed_job_gets_its_worker_when_it_comes_due) {
   })) << decisions;
 }
 
+TEST_F(Demand, the_fewest_once_workers_do_not_come_for_a_job_that_is_not_due) {
+  pool().configure(R"("template":"echo","scaling":{"min_workers":1})");
+  pool().push(R"("data":1,"delay_seconds":3600)");
+  const Json::Value decision = check();
+  EXPECT_EQ(decision["inputs"]["pending"], 1);
+  EXPECT_EQ(decision["limits"]["min_workers"], 1);
+  EXPECT_EQ(decision["binding_limit"], "no_demand");
+  const Json::Value decisions = http().get(pool().path("/decisions")).json["items"];
+  EXPECT_GE(decisions.size(), 1U);
+  for (const Json::Value& each : decisions) EXPECT_EQ(each["launched"], 0) << each;
+  EXPECT_TRUE(eventsOf("worker.starting").empty());
+}
+
 TEST_F(Demand, two_checks_at_the_same_instant_spend_a_place_once) {
   PoolClient waiting(service().url(), "waiting");
   waiting.http().post("/v1/pools/waiting/pause");

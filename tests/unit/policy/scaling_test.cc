@@ -66,6 +66,10 @@ TEST(Scaling, theTableOfTheQueueMode) {
   four_slots.free_slots = 4;
   ScaleState unknown = workers(10, 0);
   unknown.known = false;
+  ScaleState delayed, unplaceable, one_of_three = workers(1, 1);
+  delayed.pending = 1;
+  unplaceable.pending = unplaceable.unplaceable = 1;
+  one_of_three.pending = 3;
   ScaleConfig paused, nameless;
   paused.paused = true;
   nameless.has_template = false;
@@ -92,6 +96,12 @@ TEST(Scaling, theTableOfTheQueueMode) {
       {"floor of loop workers", workers(0, 0), atLeast(3, true), 3, limit::kDemand},
       {"no floor without jobs for once-workers", workers(0, 0), atLeast(3, false), 0,
        limit::kNoDemand},
+      {"no floor for a delayed job", delayed, atLeast(1, false), 0, limit::kNoDemand},
+      {"no floor for an unplaceable job", unplaceable, atLeast(1, false), 0, limit::kNoDemand},
+      {"loop workers wait for it", delayed, atLeast(1, true), 1, limit::kDemand},
+      {"a floor as high as jobs can be claimed", one_of_three, atLeast(3, false), 1,
+       limit::kDemand},
+      {"no target for a delayed job", delayed, target(1, false), 0, limit::kNoDemand},
       {"paused", workers(5, 0), paused, 0, limit::kPaused},
       {"no template", workers(5, 0), nameless, 0, limit::kNoTemplate},
       {"unreadable", unknown, {}, 0, limit::kUnknownState},
