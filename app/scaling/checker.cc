@@ -5,6 +5,7 @@
 
 #include "models/json/decision_json.h"
 #include "models/json/json_writer.h"
+#include "models/store/sql/placing.h"
 
 namespace muster {
 namespace {
@@ -14,7 +15,7 @@ constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are s
 constexpr auto kShortMoment = std::chrono::milliseconds(5);
 constexpr auto kRateWait = std::chrono::milliseconds(100);
 constexpr int kPoolsAtOnce = 200;
-// Names that no pool has: all pools, and those with a limit per host.
+// Names that no pool has: all pools, and those in which every node has its own part.
 constexpr const char* kAll = "";
 constexpr const char* kHosts = "*";
 
@@ -73,6 +74,10 @@ void Checker::requestAllAsLeader(const std::string& trigger) {
   ask(kAll, {.trigger = trigger, .as_leader = true}, clock_.monotonic());
 }
 
+void Checker::requestIfBound(const PoolId& pool, const std::string& trigger) {
+  ask(pool.str(), {.trigger = trigger, .if_bound = true}, clock_.monotonic());
+}
+
 void Checker::requestAllOfHosts(const std::string& trigger) {
   ask(kHosts, {.trigger = trigger}, clock_.monotonic());
 }
@@ -88,6 +93,8 @@ void Checker::ask(const std::string& pool, Request request, std::chrono::nanosec
       slot.asked.max_workers = request.max_workers;
     }
     slot.asked.as_leader = slot.asked.as_leader && request.as_leader;
+    if (slot.asked.if_bound && !request.if_bound) slot.asked.trigger = request.trigger;
+    slot.asked.if_bound = slot.asked.if_bound && request.if_bound;
     if (*slot.due <= at) return;
     slot.asked.trigger = std::move(request.trigger);
   } else {
@@ -230,6 +237,30 @@ void Checker::checkNow(const std::string& pool, const Request& asked) {
       });
 }
 
+void Checker::look(const std::string& pool, const Request& asked) {
+  struct Seen {
+    bool launches = false;
+    bool needed = false;
+  };
+  const auto seen = std::make_shared<Seen>();
+  storage_.read(
+      [this, seen, pool, asked](Store& store) {
+        *seen = {};
+        const auto found = store.pools().find(PoolId(pool));
+        seen->launches = found && found->settings.template_name;
+        if (!seen->launches || !hasJobsBoundHere(store.session, *found)) return;
+        seen->needed = decide(store, *found, asked.trigger, asked.max_workers).to_launch > 0;
+      },
+      [this, seen, pool, asked](const Status& status) {
+        if (!status) {
+          log_.error("look failed", {{"pool", pool}, {"detail", status.error().detail}});
+        } else if (seen->needed) {
+          ask(pool, {asked.trigger}, clock_.monotonic());
+        }
+        done(pool, status && !seen->launches);
+      });
+}
+
 void Checker::done(const std::string& pool, bool forget) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
@@ -238,26 +269,28 @@ void Checker::done(const std::string& pool, bool forget) {
   changed_.notify_all();
 }
 
-// Every pool that has a template, a page at a time.
+// Every pool of the group that has a template, a page at a time.
 void Checker::expand(const std::string& group, const Request& asked) {
-  auto pools = std::make_shared<std::vector<std::string>>();
+  auto pools = std::make_shared<std::map<std::string, Request>>();
   storage_.read(
-      [pools, of_hosts = group == kHosts](Store& store) {
+      [pools, asked, of_hosts = group == kHosts](Store& store) {
         pools->clear();
         std::string after;
         for (;;) {
           const auto page = store.pools().list(after, kPoolsAtOnce);
           for (const auto& pool : page) {
-            const bool limited = *pool->settings.max_workers_per_host > 0;
-            if (!pool->settings.template_name || (of_hosts && !limited)) continue;
-            pools->push_back(pool->id.str());
+            if (!pool->settings.template_name) continue;
+            Request request = asked;
+            request.if_bound = of_hosts && *pool->settings.max_workers_per_host == 0;
+            if (request.if_bound && !hasJobsBoundHere(store.session, *pool)) continue;
+            pools->emplace(pool->id.str(), std::move(request));
           }
           if (page.size() < kPoolsAtOnce) return;
           after = page.back()->id.str();
         }
       },
-      [this, pools, group, asked](const Status&) {
-        for (const std::string& pool : *pools) ask(pool, asked, clock_.monotonic());
+      [this, pools, group](const Status&) {
+        for (const auto& [pool, request] : *pools) ask(pool, request, clock_.monotonic());
         done(group, false);
       });
 }
@@ -282,6 +315,8 @@ void Checker::loop() {
       lock.unlock();
       if (name == kAll || name == kHosts) {
         expand(name, asked);
+      } else if (asked.if_bound) {
+        look(name, asked);
       } else {
         checkNow(name, asked);
       }

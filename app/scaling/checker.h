@@ -59,7 +59,12 @@ class Checker {
   void requestAll(const std::string& trigger) { request(PoolId(), trigger); }
   // As the leader's duty: what comes of it is void when this node does not lead any more.
   void requestAllAsLeader(const std::string& trigger);
-  // Only the pools that allow each host so many workers: every node has its own part in those.
+  // The pool has new work by another node. Looks whether some of it is for workers like those this
+  // node launches, and checks the pool only if one is to be launched: a look hinders nobody, a
+  // check stops all nodes for a moment.
+  void requestIfBound(const PoolId& pool, const std::string& trigger);
+  // Only the pools in which every node has its own part: those that allow each host so many
+  // workers, and, as by requestIfBound(), those with jobs for certain workers.
   void requestAllOfHosts(const std::string& trigger);
   // What committed events ask of a checker by themselves: a launch that proved itself lets the
   // next ones begin.
@@ -113,6 +118,7 @@ class Checker {
     std::string trigger;
     std::optional<std::int64_t> max_workers = {};
     bool as_leader = false;
+    bool if_bound = false;
   };
   struct Slot {
     std::optional<std::chrono::nanoseconds> due;  // not set: nobody asked
@@ -125,6 +131,7 @@ class Checker {
   Decision decide(Store& store, const Pool& pool, const std::string& trigger,
                   std::optional<std::int64_t> max_workers);
   void checkNow(const std::string& pool, const Request& asked);
+  void look(const std::string& pool, const Request& asked);
   void ask(const std::string& pool, Request request, std::chrono::nanoseconds at);
   void expand(const std::string& group, const Request& asked);
   void done(const std::string& pool, bool forget);

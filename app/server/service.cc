@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
@@ -357,7 +358,8 @@ void Service::onCommit(std::span<const Event> events) {
 }
 
 // What another service on the same database did: its triggers and checks are its own, but those
-// who wait may wait here, and so may the processes of workers it has ended.
+// who wait may wait here, so may the processes of workers it has ended, and only this one may be
+// able to launch workers for the jobs.
 void Service::onForeignCommit(std::span<const Event> events) {
   if (!dispatch_) return;
   for (const Event& event : events) {
@@ -365,6 +367,14 @@ void Service::onForeignCommit(std::span<const Event> events) {
     if (event.type == event_type::kLeaderLost) node_.tryToLead();
   }
   wake(events);
+  if (!begun_ || !checks_itself_ || !node_.works()) return;
+  std::set<std::string_view> pools;
+  for (const Event& event : events) {
+    if (mayBringWork(event)) pools.insert(event.pool);
+  }
+  for (const std::string_view pool : pools) {
+    checker_->requestIfBound(PoolId(std::string(pool)), "work_added_elsewhere");
+  }
 }
 
 void Service::wake(std::span<const Event> events) {

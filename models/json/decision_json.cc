@@ -4,7 +4,7 @@ namespace muster {
 
 std::string writeScaleState(const ScaleState& state) {
   JsonWriter out;
-  out.beginObject().field("runnable", state.runnable);
+  out.beginObject().field("runnable", state.runnable).field("elsewhere", state.elsewhere);
   out.field("unplaceable", state.unplaceable).field("pending", state.pending);
   out.field("claimed", state.claimed).field("free_slots", state.free_slots);
   out.field("starting", state.starting).field("busy", state.busy).field("idle", state.idle);

@@ -24,7 +24,7 @@ ScaleDecision hold(const ScaleState& state, std::string_view limit, std::string 
 
 // Once-workers without a job to claim would only come and go.
 std::int64_t floorOf(std::int64_t wanted, const ScaleState& state, const ScaleConfig& config) {
-  return config.loop ? wanted : std::min(wanted, state.runnable + state.claimed);
+  return config.loop ? wanted : std::min(wanted, state.launchable() + state.claimed);
 }
 
 struct Demand {
@@ -36,13 +36,16 @@ Demand queueDemand(const ScaleState& state, const ScaleConfig& config) {
   const std::int64_t slots = std::max<std::int64_t>(config.slots, 1);
   const std::int64_t jobs_each = std::max<std::int64_t>(config.jobs_per_worker, 1);
   const std::int64_t coming = state.free_slots + state.starting * slots;
-  const std::int64_t unserved = std::max<std::int64_t>(state.runnable - coming, 0);
-  const std::int64_t spare = std::max<std::int64_t>(coming - state.runnable, 0) / slots;
+  const std::int64_t unserved = std::max<std::int64_t>(state.launchable() - coming, 0);
+  const std::int64_t spare = std::max<std::int64_t>(coming - state.launchable(), 0) / slots;
   const std::int64_t warm = std::max<std::int64_t>(config.warm_idle - spare, 0);
   const std::int64_t need = ceilDivide(unserved, jobs_each) + warm;
   const std::int64_t floor = floorOf(config.min_workers, state, config) - state.current();
   std::string why = fmt::format("{}, {} free, {} starting", count(state.runnable, "runnable job"),
                                 count(state.free_slots, "slot"), state.starting);
+  if (state.elsewhere > 0) {
+    why += fmt::format(", {} not for workers launched here", count(state.elsewhere, "job"));
+  }
   if (warm > 0) why += fmt::format(", {} kept warm", config.warm_idle);
   if (floor > need) why += fmt::format(", at least {} wanted", config.min_workers);
   return {std::max({need, floor, std::int64_t{0}}), std::move(why)};

@@ -13,7 +13,8 @@ namespace muster {
 // What is true of a pool at one moment.
 struct ScaleState {
   bool known = true;             // false: it could not be read, so nothing is launched
-  std::int64_t runnable = 0;     // R: jobs some worker could claim now
+  std::int64_t runnable = 0;     // jobs some worker could claim now
+  std::int64_t elsewhere = 0;    // of them, those that no worker launched here could claim
   std::int64_t unplaceable = 0;  // jobs nobody there or to be launched could run
   std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t pending = 0;
@@ -25,6 +26,8 @@ struct ScaleState {
   std::int64_t terminating = 0;  // T
   std::int64_t maybe_alive = 0;  // Z: silent, but not proven dead
 
+  // R: jobs that are worth a launch.
+  std::int64_t launchable() const { return runnable - elsewhere; }
   // Workers that serve or will serve.
   std::int64_t current() const { return busy + idle + starting; }
 };

@@ -1,5 +1,7 @@
 #include <signal.h>
 
+#include <algorithm>
+
 #include "tests/cluster/cluster_fixture.h"
 
 namespace muster::test {
@@ -88,6 +90,86 @@ TEST_F(LaunchingTest, aLimitPerHostHoldsForAllNodesOfAMachine) {
     EXPECT_EQ(decision["binding_limit"], "host_slots") << decision;
     EXPECT_EQ(decision["launched"], 0);
   }
+}
+
+// Two nodes whose workers differ: those of `a`, which leads, are in the north.
+class BoundJobsTest : public LaunchingTest {
+ protected:
+  BoundJobsTest() {
+    start("a", "node_role: leader\ncurrent_region: north\n" + kWait + kPool);
+    start("b", "node_role: worker\ncurrent_region: south\n" + kWait);
+    leader({"a", "b"});
+  }
+  void go() {
+    for (const char* id : {"a", "b"}) writeFile(node(id).folder() / "go", "");
+  }
+  std::string pushAt(const std::string& id, const std::string& fields) {
+    return pool(id).push(fields)["id"].asString();
+  }
+  bool isDone(const std::string& job) {
+    return becomes([&] { return at("a").get("/v1/jobs/" + job).json["status"] == "done"; });
+  }
+  // Of the decisions that launched somebody.
+  std::vector<std::string> triggers(const std::string& pool = "p") {
+    std::vector<std::string> found;
+    const Json::Value decisions = at("a").get("/v1/pools/" + pool + "/decisions").json["items"];
+    for (const Json::Value& decision : decisions) {
+      if (decision["launched"].asInt() > 0) found.push_back(decision["trigger"].asString());
+    }
+    return found;
+  }
+};
+
+TEST_F(BoundJobsTest, aJobThatOnlyAnotherNodeCanLaunchForIsLaunchedThere) {
+  go();
+  for (int i = 0; i < 3; ++i) {  // a tick, or the end of the worker before, may come first
+    ASSERT_TRUE(isDone(pushAt("a", R"("data":1,"placement":{"region":"south"})")));
+  }
+  EXPECT_EQ(workers("a").size(), 3U);
+  for (const Json::Value& worker : workers("a")) EXPECT_EQ(worker["region"], "south");
+  const auto why = triggers();
+  EXPECT_GE(std::count(why.begin(), why.end(), "work_added_elsewhere"), 1);
+}
+
+TEST_F(BoundJobsTest, nobodyIsLaunchedWhereTheJobCannotRun) {
+  ASSERT_EQ(at("a").put("/v1/pools/p", R"({"template":"wait","max_workers_per_host":1})").status,
+            200);
+  const char* const south = R"("data":1,"placement":{"region":"south"})";
+  const std::string first = pushAt("a", south);
+  ASSERT_TRUE(becomes([&] { return pool("a").stats()["busy_workers"] == 1; }));
+  const std::string second = pushAt("a", south);
+  const Json::Value decision = at("a").post("/v1/pools/p/check").json;
+  EXPECT_EQ(decision["inputs"]["runnable"], 1) << "the worker of `b` may take it, later";
+  EXPECT_EQ(decision["inputs"]["elsewhere"], 1);
+  EXPECT_EQ(decision["binding_limit"], "no_demand");
+  go();
+  EXPECT_TRUE(isDone(first));
+  EXPECT_TRUE(isDone(second));
+  for (const Json::Value& worker : workers("a")) EXPECT_EQ(worker["region"], "south");
+}
+
+TEST_F(BoundJobsTest, theTickFindsWhatNoEventTellsOf) {
+  go();
+  const std::string job =
+      pushAt("a", R"("data":1,"delay_seconds":1,"placement":{"region":"south"})");
+  ASSERT_TRUE(isDone(job));
+  EXPECT_EQ(workers("a")[0]["region"], "south");
+  EXPECT_EQ(triggers(), std::vector<std::string>{"tick"});
+}
+
+TEST_F(BoundJobsTest, otherNodesDoNotCheckAPoolForJobsThatAnybodyCanRun) {
+  go();
+  start("c", kWait +
+                 "  only_c: {builtin: echo}\n"
+                 "pools: {q: {template: only_c}}\n");
+  PoolClient q(node("a").url(), "q");
+  const auto began = [&] { return !at("a").get("/v1/pools/q/decisions").json["items"].empty(); };
+  ASSERT_TRUE(becomes(began)) << "a node checks once when it starts";
+  q.push();  // `a` cannot launch for it, and `c` would if it checked
+  ASSERT_TRUE(isDone(pushAt("a", R"("data":1,"placement":{"region":"south"})")));
+  EXPECT_EQ(triggers("q"), std::vector<std::string>());
+  q.push(R"("data":1,"placement":{"region":"default"})");
+  EXPECT_TRUE(becomes([&] { return q.stats()["done"] == 2; })) << "while it is at it";
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "models/store/sql/placing.h"
 #include "tests/store/store_fixture.h"
 
 namespace muster::test {
@@ -145,6 +146,65 @@ TEST_P(UnplaceableTest, aJobThatOnlyHasAShareOfANodeIsRunnableLikeAnyOther) {
   push(limited);
   EXPECT_EQ(stats().runnable, 1);
   EXPECT_EQ(stats().unplaceable, 0);
+}
+
+TEST_P(UnplaceableTest, jobsAreBoundHereWhenTheyAskForWhatAWorkerLaunchedHereHas) {
+  const auto bound = [this] {
+    return read([](Store& s) { return hasJobsBoundHere(s.session, *s.pools().find(PoolId("p"))); });
+  };
+  const auto allowed = [](const std::string& node) {
+    NewJob job{.data = "1"};
+    job.placement.allowed_nodes = {node};
+    return job;
+  };
+  NewJob shared{.data = "1"};
+  shared.placement.max_parallel_per_node = 1;
+  giveTemplate();
+  push(), push(shared), push(allowed("there")), push(asking("gpu"));
+  EXPECT_FALSE(bound()) << "anybody's, and those of others";
+  const Job pushed = push(allowed("here"));
+  EXPECT_TRUE(bound());
+  setPool({});
+  EXPECT_FALSE(bound()) << "nobody is launched";
+  giveTemplate();
+  EXPECT_TRUE(bound());
+  write([&](Store& s) { return s.jobs().cancel(pushed.id, ""); }).value();
+  EXPECT_FALSE(bound()) << "it does not wait any more";
+}
+
+TEST_P(UnplaceableTest, whatOnlyWorkersOfOthersCanRunIsNotLaunchedFor) {
+  const auto state = [this] {
+    return read([](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))); });
+  };
+  giveTemplate();
+  registerWorker(newWorker("w", "there", {"gpu"}));
+  push(asking("gpu"));
+  EXPECT_EQ(state().runnable, 1);
+  EXPECT_EQ(state().elsewhere, 1);
+  NewJob job{.data = "1"};
+  job.placement.allowed_nodes = {"there"};
+  push(job), push();
+  EXPECT_EQ(state().runnable, 3);
+  EXPECT_EQ(state().elsewhere, 2);
+  EXPECT_EQ(stats().unplaceable, 0);
+}
+
+TEST_P(UnplaceableTest, idleWorkersElsewhereDoNotKeepOneFromBeingLaunchedHere) {
+  const auto free_slots = [this] {
+    return read([](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))); })
+        .free_slots;
+  };
+  giveTemplate();
+  registerWorker(newWorker("w", "there"));
+  EXPECT_EQ(free_slots(), 1) << "it waits for any job";
+  NewJob job{.data = "1"};
+  job.placement.allowed_nodes = {"here"};
+  push(job);
+  EXPECT_EQ(free_slots(), 0);
+  registerWorker(newWorker("v", "here"));
+  EXPECT_EQ(free_slots(), 1);
+  push();
+  EXPECT_EQ(free_slots(), 2);
 }
 
 TEST_P(UnplaceableTest, theLargestGroupsAreTold) {

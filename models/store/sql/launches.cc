@@ -4,6 +4,7 @@
 
 #include "models/json/json_writer.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/workers.h"
 
@@ -15,8 +16,9 @@ constexpr std::size_t kCrashesOfTemplate = 3;  // so many different jobs cannot 
 
 constexpr Sql kLive{
     "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
-    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed') "
-    "FROM workers w WHERE w.pool_id = $1 AND w.ended_at IS NULL"};
+    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
+    "w.region, w.capabilities, w.executor_types FROM workers w WHERE w.pool_id = $1 AND w.ended_at "
+    "IS NULL"};
 constexpr Sql kMaybeAlive{
     "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
     "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
@@ -84,6 +86,18 @@ Event eventOf(std::string_view type, const Worker& worker, std::string details =
   return event;
 }
 
+// Whether a row of kLive may run some of the jobs that one would be launched for. An idle worker
+// that may run none of them must not keep it from being launched.
+bool mayServe(const SqlRows& row, const std::vector<Placement>& wanted) {
+  const auto is_plain = [](const Placement& placement) { return placement.empty(); };
+  if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(), is_plain)) return true;
+  const WorkerTraits worker{row.string(5), row.string(7), parseTexts(row.text(8)),
+                            parseTexts(row.text(9))};
+  return std::any_of(wanted.begin(), wanted.end(), [&](const Placement& placement) {
+    return !placementObstacle(placement, worker, 0);
+  });
+}
+
 // What the template declares, and what else the worker names itself.
 std::vector<std::string> united(std::vector<std::string> declared,
                                 const std::vector<std::string>& named) {
@@ -123,10 +137,12 @@ ScaleState Launches::state(const Pool& pool) {
   const PoolStats stats = Pools(s_).stats(pool.id);
   ScaleState state;
   state.runnable = stats.runnable;
+  state.elsewhere = stats.elsewhere;
   state.unplaceable = stats.unplaceable;
   state.unplaceable_jobs = stats.unplaceable_jobs;
   state.pending = stats.pending;
   state.claimed = stats.claimed;
+  const auto wanted = pendingForLaunched(s_, pool);
   {
     auto live = s_.db.query(kLive, pool.id);
     while (live.next()) {
@@ -142,7 +158,8 @@ ScaleState Launches::state(const Pool& pool) {
       }
       ++(held > 0 ? state.busy : state.idle);
       const bool spent = live->text(3) == "once" && live->integer(4) > 0;  // it is leaving
-      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now)) {
+      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
+          mayServe(*live, wanted)) {
         state.free_slots += std::max<std::int64_t>(live->integer(1) - held, 0);
       }
     }

@@ -11,18 +11,48 @@ namespace {
 
 constexpr std::size_t kMostGroups = 10;
 
+constexpr Sql kHasPlacements{"SELECT 1 FROM lanes WHERE pool_id = $1 AND placement <> '' LIMIT 1"};
+constexpr Sql kPendingPlacements{
+    "SELECT l.placement FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id "
+    "WHERE l.pool_id = $1 GROUP BY l.placement HAVING sum(c.pending) > 0"};
+
+// What this service would launch for the pool; absent: nothing.
+std::optional<WorkerTraits> launchable(const Session& session, const Pool& pool) {
+  const StoreRules& rules = session.rules;
+  const auto made = rules.templates.find(pool.settings.template_name.value_or(""));
+  if (made == rules.templates.end()) return std::nullopt;
+  return WorkerTraits{rules.host, rules.region, made->second.capabilities, made->second.executors};
+}
+
 }  // namespace
 
 PlacementSupply placementSupply(Session& session, const Pool& pool) {
   PlacementSupply supply;
   supply.workers = Workers(session).traitsInPool(pool.id);
   supply.template_name = pool.settings.template_name.value_or("");
-  const auto made = session.rules.templates.find(supply.template_name);
-  if (made != session.rules.templates.end()) {
-    supply.launchable = WorkerTraits{session.rules.host, session.rules.region,
-                                     made->second.capabilities, made->second.executors};
-  }
+  supply.launchable = launchable(session, pool);
   return supply;
+}
+
+std::vector<Placement> pendingForLaunched(Session& session, const Pool& pool) {
+  std::vector<Placement> found;
+  session.flushCounts();
+  const auto launched = launchable(session, pool);
+  if (!launched) return found;
+  auto rows = session.db.query(kPendingPlacements, pool.id);
+  while (rows.next()) {
+    Placement placement = rows->text(0).empty() ? Placement() : parsePlacement(rows->text(0));
+    if (!placementObstacle(placement, *launched, 0)) found.push_back(std::move(placement));
+  }
+  return found;
+}
+
+bool hasJobsBoundHere(Session& session, const Pool& pool) {
+  if (!session.db.query(kHasPlacements, pool.id).next()) return false;  // as in most pools
+  const auto placements = pendingForLaunched(session, pool);
+  return std::any_of(placements.begin(), placements.end(), [](const Placement& placement) {
+    return !isPlaceable(placement, PlacementSupply{});  // it asks for something
+  });
 }
 
 void tellUnplaceable(Session& session, PlacementSupply supply,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "models/policy/unplaceable.h"
 #include "models/pool.h"
@@ -12,6 +13,12 @@ namespace muster {
 
 // Who could run the pool's jobs; of other nodes nothing yet.
 PlacementSupply placementSupply(Session& session, const Pool& pool);
+
+// What pending jobs of the pool ask for, each once, as far as a worker launched here would have it.
+std::vector<Placement> pendingForLaunched(Session& session, const Pool& pool);
+// Whether pending jobs of the pool ask something of their worker that one launched here would have,
+// so that this service may be the only one to launch it.
+bool hasJobsBoundHere(Session& session, const Pool& pool);
 
 // Puts the jobs that cannot be placed into the stats, the largest groups with the reason. `jobs`
 // counts them by their placement (JSON).

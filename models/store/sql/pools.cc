@@ -301,6 +301,9 @@ PoolStats Pools::stats(const PoolId& id) {
       place->second -= due;
     }
     stats.runnable += due;
+    if (supply.launchable && placementObstacle(lane.rules, *supply.launchable, 0)) {
+      stats.elsewhere += due;
+    }
   }
   tellUnplaceable(s_, supply, unplaceable, stats);
   if (oldest) {

@@ -70,6 +70,8 @@ TEST(Scaling, theTableOfTheQueueMode) {
   delayed.pending = 1;
   unplaceable.pending = unplaceable.unplaceable = 1;
   one_of_three.pending = 3;
+  ScaleState elsewhere = workers(3, 1);
+  elsewhere.elsewhere = 2;
   ScaleConfig paused, nameless;
   paused.paused = true;
   nameless.has_template = false;
@@ -102,6 +104,9 @@ TEST(Scaling, theTableOfTheQueueMode) {
       {"a floor as high as jobs can be claimed", one_of_three, atLeast(3, false), 1,
        limit::kDemand},
       {"no target for a delayed job", delayed, target(1, false), 0, limit::kNoDemand},
+      {"nobody for jobs that others must run", elsewhere, {}, 1, limit::kDemand},
+      {"nor a floor", elsewhere, atLeast(4, false), 1, limit::kDemand},
+      {"nor a target", elsewhere, target(4, false), 1, limit::kDemand},
       {"paused", workers(5, 0), paused, 0, limit::kPaused},
       {"no template", workers(5, 0), nameless, 0, limit::kNoTemplate},
       {"unreadable", unknown, {}, 0, limit::kUnknownState},
@@ -133,6 +138,14 @@ TEST(Scaling, aReasonIsASentence) {
             "10 runnable jobs, 0 slots free, 0 starting: 10 workers needed, max_workers allows 3");
   EXPECT_EQ(decideScale(workers(1, 0), {}, {}).reason,
             "1 runnable job, 0 slots free, 0 starting: 1 worker needed, launching 1");
+}
+
+TEST(Scaling, aReasonTellsOfJobsThatOthersMustRun) {
+  ScaleState state = workers(1, 1);
+  state.elsewhere = 1;
+  EXPECT_EQ(decideScale(state, {}, {}).reason,
+            "1 runnable job, 0 slots free, 0 starting, 1 job not for workers launched here: nobody "
+            "is needed");
 }
 
 TEST(Scaling, everyReasonTellsOfJobsThatCannotBePlaced) {
