@@ -21,9 +21,10 @@ LaunchFixture::LaunchFixture(const std::string& settings)
 LaunchFixture::~LaunchFixture() {
   if (!service_.running()) service_.start();
   PoolClient last(service_.url(), "p");
-  for (const auto& worker : last.http().get("/v1/workers?limit=200").json["items"]) {
+  const auto page = last.http().get("/v1/workers?limit=200");
+  for (const auto& worker : page.json["items"]) {
     if (worker.isMember("exited_at") || !worker.isMember("launched_at")) continue;
-    ::kill(-worker["pid"].asInt(), SIGKILL);
+    if (const int pid = worker["pid"].asInt(); pid > 1) ::kill(-pid, SIGKILL);
   }
 }
 

@@ -48,7 +48,8 @@ TEST_F(Retiring, workers_finish_their_jobs_before_the_service_ends) {
   ASSERT_TRUE(isStopping());
   EXPECT_TRUE(isProblem(pool().tryPush(R"("data":1)"), 503, "draining"));
   EXPECT_EQ(http().post("/v1/hooks/work_added").status, 503);
-  EXPECT_EQ(workers().at(0)["status"], "terminating") << "it can still be watched";
+  EXPECT_TRUE(becomes([&] { return workers().at(0)["status"] == "terminating"; }))
+      << "it can still be watched";
   EXPECT_TRUE(service().running());
   allow("go");
   EXPECT_EQ(service().awaitExit(), 0) << service().log();
