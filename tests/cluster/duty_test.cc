@@ -1,5 +1,7 @@
 #include <signal.h>
 
+#include <algorithm>
+
 #include "tests/cluster/cluster_fixture.h"
 
 namespace muster::test {
@@ -78,14 +80,18 @@ TEST_F(DutyTest, aLeaderThatStoodStillActsOnNothingWhenItGoesOn) {
   const std::string other = first == "a" ? "b" : "a";
   runAJob(other);
   ::kill(node(first).pid(), SIGSTOP);
-  ASSERT_TRUE(becomes([&] { return epoch(other) == 2; }));
+  ASSERT_TRUE(becomes([&] { return epoch(other) >= 2; }));
   runAJob(other);
   ::kill(node(first).pid(), SIGCONT);
   EXPECT_TRUE(becomes([&] { return cluster(first)["role"] == "worker"; }));
   EXPECT_NE(at(first).get("/metrics").body.find("\nmuster_leader 0\n"), std::string::npos);
   for (int i = 0; i < 2; ++i) runAJob(first);
   expectNobodyActedAfterItsTime(other);
-  EXPECT_EQ(events(other, "leader.elected").size(), 2U) << "and it did not take the lead back";
+  // It may have held what the others waited for, and then they came one after the other.
+  const auto elected = events(other, "leader.elected");
+  const auto is_first = [&](const Json::Value& event) { return event["node_id"] == first; };
+  EXPECT_EQ(std::count_if(elected.begin(), elected.end(), is_first), 1)
+      << "it did not take the lead back";
 }
 
 TEST_F(DutyTest, leasesExpireUnderWhoeverLeads) {

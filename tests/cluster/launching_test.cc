@@ -68,6 +68,8 @@ TEST_F(LaunchingTest, theProcessesOfANodeThatIsGoneAreSeenToByItsNeighbour) {
   leader({"a", "b"});
   pool("a").push();
   ASSERT_TRUE(becomes([&] { return active("b") == 1; }));
+  // Written after what the node noted of its launch: by now that is in the store.
+  ASSERT_EQ(at("a").post("/v1/pools/p/check").status, 200);
   node("a").kill9();
   const Json::Value worker = workers("b").front();
   ASSERT_TRUE(isRunning(worker));
