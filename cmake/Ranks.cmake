@@ -10,7 +10,8 @@ if(MUSTER_WERROR)
 endif()
 target_compile_definitions(muster_flags INTERFACE MUSTER_VERSION="${PROJECT_VERSION}")
 if(MUSTER_SANITIZE)
-  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer
+                         -Wno-maybe-uninitialized)  # instrumented, the compiler is often mistaken
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 

@@ -133,7 +133,10 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
 void HookController::store(const DeliveryPtr& delivery, Respond respond) {
   auto outcome = std::make_shared<Status>();
   parts_.storage.write(
-      [delivery, outcome](Store& store) { *outcome = deliver(store, *delivery); },
+      [this, delivery, outcome](Store& store) {
+        *outcome = deliver(store, *delivery);
+        if (*outcome) store.session.afterCommit([this, delivery] { start(*delivery); });
+      },
       [this, delivery, outcome, respond = std::move(respond)](const Status& status) {
         if (!status) return respond(tl::unexpected(status.error()));
         if (!*outcome) return respond(tl::unexpected(outcome->error()));
@@ -174,19 +177,25 @@ Status HookController::deliver(Store& store, Delivery& delivery) {
   return {};
 }
 
+// Whoever waits for the decision gets that of a check of his own.
+PoolId HookController::awaitedPool(const Delivery& delivery) {
+  const TriggerSpec& spec = delivery.hook->trigger.spec;
+  const bool waits =
+      delivery.waits && delivery.pools.size() == 1 && spec.machine == machine::kChecker;
+  if (!waits) return {};
+  return spec.input.pool.empty() ? *delivery.pools.begin() : spec.input.pool;
+}
+
+void HookController::start(const Delivery& delivery) const {
+  if (!awaitedPool(delivery).empty()) return;
+  for (const PoolId& pool : delivery.pools) {
+    parts_.dispatch.start(delivery.hook->trigger.spec, pool, delivery.run_id);
+  }
+}
+
 void HookController::finish(const DeliveryPtr& delivery, const Respond& respond) const {
   const TriggerSpec& spec = delivery->hook->trigger.spec;
-  // Whoever waits for the decision gets that of a check of his own.
-  const bool waits =
-      delivery->waits && delivery->pools.size() == 1 && spec.machine == machine::kChecker;
-  const PoolId pool = !waits                    ? PoolId()
-                      : spec.input.pool.empty() ? *delivery->pools.begin()
-                                                : spec.input.pool;
-  if (pool.empty()) {
-    for (const PoolId& each : delivery->pools) {
-      parts_.dispatch.start(spec, each, delivery->run_id);
-    }
-  }
+  const PoolId pool = awaitedPool(*delivery);
   const bool ignored = delivery->reading.events.empty();
   parts_.metrics.countHook(spec.name, ignored               ? "ignored"
                                       : delivery->duplicate ? "duplicate"

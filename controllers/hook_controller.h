@@ -49,6 +49,9 @@ class HookController {
   void store(const DeliveryPtr& delivery, Respond respond);
   // In one unit: what is new becomes jobs, and the trigger has fired.
   static Status deliver(Store& store, Delivery& delivery);
+  // The pool whose decision the sender waits for; empty: none.
+  static PoolId awaitedPool(const Delivery& delivery);
+  void start(const Delivery& delivery) const;
   void finish(const DeliveryPtr& delivery, const Respond& respond) const;
 
   const Parts parts_;

@@ -165,6 +165,10 @@ Result<Decision> Checker::Run::perform(Store& store) {
   for (std::int64_t i = 0; i < decision.to_launch; ++i) {
     orders_.push_back(launches.order(*pool, checker_.options_.start_timeout));
   }
+  // Not after the disk has it: whoever is launched would end with the same power cut.
+  store.session.afterCommit([this] {
+    for (const LaunchOrder& order : orders_) checker_.launch_(order);
+  });
   spent_ = decision.launched = decision.to_launch;
   checker_.rate_.spend(spent_);
   if (decision.direction == "down") {
@@ -202,7 +206,6 @@ void Checker::Run::finish(bool committed) {
   }
   const auto now = checker_.clock_.monotonic();
   if (checker_.options_.on_check) checker_.options_.on_check(*decision_, now - began_);
-  for (const LaunchOrder& order : orders_) checker_.launch_(order);
   const bool breaker = decision_->binding_limit == binding_limit::kBreaker;
   {
     const std::lock_guard lock(checker_.mutex_);

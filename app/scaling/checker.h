@@ -70,8 +70,8 @@ class Checker {
   // next ones begin.
   void hear(std::span<const Event> events);
 
-  // One check, for whoever runs the unit of work: perform() inside it, as often as it is run, and
-  // finish() once after it, which has the workers launched.
+  // One check, for whoever runs the unit of work: perform() inside it, as often as it is run, which
+  // has the workers launched with the commit, and finish() once after it.
   class Run {
    public:
     Run(Checker& checker, PoolId pool, std::string trigger, std::optional<std::int64_t> max_workers,

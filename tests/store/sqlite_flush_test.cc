@@ -100,6 +100,23 @@ TEST_F(SqliteFlushTest, aReadIsAnsweredOnlyWhenWhatItSawIsOnTheDisk) {
   EXPECT_EQ(answered, kReads);
 }
 
+TEST_F(SqliteFlushTest, whatIsToBeDoneWithTheCommitDoesNotWaitForTheDisk) {
+  std::atomic<bool> begun = false, answered = false;
+  disk_.hold();
+  storage_->write(
+      [&](Store& s) {
+        push()(s);
+        s.session.afterCommit([&] { begun = true; });
+      },
+      [&](const Status&) { answered = true; });
+  disk_.waitForFlush();
+  EXPECT_TRUE(begun);
+  EXPECT_FALSE(answered);
+  disk_.letGo();
+  storage_->stop();
+  EXPECT_TRUE(answered);
+}
+
 TEST_F(SqliteFlushTest, aReadDoesNotFlushWhenNothingIsOutstanding) {
   disk_.hold();
   EXPECT_TRUE(storage_->readAndWait(countEvents()));

@@ -103,6 +103,30 @@ TEST_P(StorageTest, unitsThatWaitAreCommittedTogether) {
   EXPECT_EQ(data(), expected) << "in the order they were handed in";
 }
 
+TEST_P(StorageTest, whatIsToBeDoneWithTheCommitIsDoneOnceAndOnlyIfThereIsOne) {
+  constexpr std::size_t kUnits = 3;
+  Answers answers(kUnits);
+  std::atomic<int> done[kUnits] = {};
+  {
+    Gate gate(*storage);
+    for (std::size_t i = 0; i < kUnits; ++i) {
+      storage->write(
+          [&done, i](Store& s) {
+            pushIn(s, std::to_string(i));
+            s.session.afterCommit([&done, i] { ++done[i]; });
+            if (i == 1) throw std::runtime_error("bug");
+          },
+          answers[i]);
+    }
+    gate.open();
+    answers.wait();
+  }
+  EXPECT_EQ(done[0], 1);
+  EXPECT_EQ(done[1], 0);
+  EXPECT_EQ(done[2], 1);
+  EXPECT_EQ(data(), (Names{"0", "2"}));
+}
+
 struct Fault {
   std::string name;
   std::function<void()> raise;

@@ -77,7 +77,9 @@ PostgresLink::Outcome PostgresLink::runOnce(std::span<WaitingUnit> units, Isolat
       throw;
     }
   });
-  if (!outcome.status && connected) {
+  if (outcome.status) {
+    store_->session.committed();
+  } else if (connected) {
     connection_->rollback();
     store_->session.forget();
   }

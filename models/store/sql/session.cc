@@ -154,7 +154,12 @@ void Session::flush() {
   catalog_changed_ = false;
 }
 
+void Session::committed() {
+  for (const auto& act : std::exchange(after_commit_, {})) act();
+}
+
 void Session::forget() {
+  after_commit_.clear();
   deltas_.clear();
   tenants_left_.clear();
   tries_.clear();

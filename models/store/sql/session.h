@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,6 +102,11 @@ class Session {
   void flushEvents();
   void flush();
 
+  // To be done when the transaction is committed, by the thread that commits, which it must not
+  // hold up; the disk may not have it yet: for what a power cut would end as well.
+  void afterCommit(std::function<void()> act) { after_commit_.push_back(std::move(act)); }
+  void committed();
+
   // After a rollback: what was emitted and counted did not happen.
   void forget();
   std::vector<Event> takeEvents();
@@ -130,6 +136,7 @@ class Session {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> tries_;        // not written yet
   std::vector<Event> events_;                                                 // of this transaction
   std::size_t events_written_ = 0;                                            // so many of them
+  std::vector<std::function<void()>> after_commit_;
   std::optional<std::int64_t> catalog_;
   bool catalog_changed_ = false;
   bool limits_locked_ = false;

@@ -188,6 +188,7 @@ void SqliteStorage::runTransaction(const std::function<void()>& work) {
     store_.session.forget();
     throw;
   }
+  store_.session.committed();
 }
 
 void SqliteStorage::deliver(Finished finished) {
