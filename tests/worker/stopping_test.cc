@@ -139,10 +139,13 @@ TEST_F(Stopping, a_job_that_comes_together_with_sigterm_costs_no_try) {
   }
 }
 
-TEST_F(Stopping, the_built_in_echo_can_be_cancelled) {
+TEST_F(Stopping, the_built_in_echo_keeps_its_job_and_can_be_cancelled) {
   job_ = pool_.push(R"("data":{"delay_seconds":1000})");
   const auto worker = start({"--builtin", "echo"});
   ASSERT_TRUE(becomes(job_, "claimed")) << worker->err();
+  const auto lease = [this] { return pool_.job(job_)["lease_expires_at"].asString(); };
+  const std::string first = lease();
+  EXPECT_TRUE(eventually(kPatience, [&] { return lease() > first; }));
   EXPECT_EQ(pool_.act("cancel", job_).status, 200);
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   EXPECT_EQ(pool_.job(job_)["status"], "cancelled");
