@@ -38,7 +38,7 @@ LaunchRecord afterFailure(LaunchRecord record, const LaunchRules& rules, double 
 }
 
 LaunchRecord afterSuccess(LaunchRecord record) {
-  return {0, record.successes + 1, std::nullopt, false};
+  return {0, std::min(record.successes + 1, kProvenAfter), std::nullopt, false};
 }
 
 std::string_view launchState(const LaunchRecord& record) {

@@ -1,6 +1,7 @@
 #include "models/store/sql/launches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "models/json/json_writer.h"
 #include "models/store/sql/jobs.h"
@@ -445,7 +446,8 @@ void Launches::succeeded(const Worker& worker) {
   if (worker.launch_verdict != "open") return;
   s_.db.execute(kVerdict, worker.id, "ok");
   Record record = load(worker.pool, worker.template_version, hostOf(worker));
-  record.launches = afterSuccess(record.launches);
+  const LaunchRecord before = std::exchange(record.launches, afterSuccess(record.launches));
+  if (record.launches == before) return;
   save(worker.pool, worker.template_version, hostOf(worker), record);
 }
 

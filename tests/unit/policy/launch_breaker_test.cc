@@ -20,6 +20,13 @@ TEST(LaunchBreaker, aNewTemplateStartsWithTwoAndDoubles) {
   EXPECT_EQ(launchAllowance(record, 0, 0, kNow), std::nullopt);
 }
 
+TEST(LaunchBreaker, whatHasProvedItselfStaysAsItIs) {
+  LaunchRecord record;
+  for (int i = 0; i < 10; ++i) record = afterSuccess(record);
+  EXPECT_EQ(launchAllowance(record, 0, 0, kNow), std::nullopt);
+  EXPECT_EQ(afterSuccess(record), record);
+}
+
 TEST(LaunchBreaker, aFailureWaitsAndThenProbesOneAtATime) {
   const LaunchRules rules;
   LaunchRecord record;
