@@ -62,8 +62,8 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
   if (auto ok = request.principal.mayActAs(given.worker.id.str()); !ok) {
     return tl::unexpected(std::move(ok).error());
   }
-  // A process that can be seen here can be seen to be gone, too.
-  if (given.worker.pid && given.worker.host == host_) {
+  // A process that can be seen here can be seen to be gone, too; one that was launched is watched.
+  if (given.launch_token.empty() && given.worker.pid && given.worker.host == host_) {
     given.worker.process_key = processKey(static_cast<pid_t>(*given.worker.pid)).value_or("");
   }
   return [this, given = std::move(given)](Store& store) -> Outcome {

@@ -86,11 +86,10 @@ ServiceClient::Answer<Registration> ServiceClient::registerWorker(const WorkerId
   body.field("pid", identity.pid).field("mode", identity.loop ? "loop" : "once");
   if (!identity.launch_token.empty()) body.field("launch_token", identity.launch_token);
   body.list("capabilities", identity.capabilities).endObject();
-  const auto answer = call({.method = "POST",
-                            .path = "/v1/workers",
-                            .body = body.take(),
-                            .headers = {{"Idempotency-Key", key}},
-                            .timeout = Seconds(10)});
+  HttpRequest request{
+      .method = "POST", .path = "/v1/workers", .body = body.take(), .timeout = Seconds(10)};
+  if (!key.empty()) request.headers = {{"Idempotency-Key", key}};
+  const auto answer = call(request);
   if (!answer) return tl::unexpected(answer.error());
   const JsonValue root = answer->root();
   return Registration{

@@ -76,7 +76,7 @@ class ServiceClient {
 
   void setToken(std::string token) { api_.setToken(std::move(token)); }
 
-  // `key` makes a repeated call the same registration.
+  // `key` makes a repeated call the same registration; a launch token does so without one.
   Answer<Registration> registerWorker(const WorkerIdentity& identity, const std::string& key);
   Answer<ClaimAnswer> claim(const std::string& pool, const std::string& worker, Millis wait,
                             const GivenUp& given_up);

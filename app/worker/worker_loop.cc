@@ -28,6 +28,11 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+std::string randomKey() {
+  std::random_device random;
+  return fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
 class WorkerLoop {
  public:
   WorkerLoop(const WorkerOptions& options, std::ostream& out)
@@ -59,8 +64,6 @@ class WorkerLoop {
   SystemClock clock_;
   Log log_;
   WorkerWatch watch_;
-  // By name: to look for the generator of the processor takes longer than to read from this one.
-  std::random_device random_{"/dev/urandom"};
   std::string worker_;
   std::string worker_token_;
   std::optional<HeartbeatThread> heartbeat_;  // while it is registered
@@ -73,7 +76,8 @@ auto WorkerLoop::persist(const Call& call, Moment until, const Enough& enough) -
   for (int failures = 1;; ++failures) {
     auto answer = call();
     if (answer || !answer.error().mayPass() || enough()) return answer;
-    const double dice = std::generate_canonical<double, 32>(random_);
+    std::random_device random;
+    const double dice = std::generate_canonical<double, 32>(random);
     const auto again = watch_.now() + retryPause(failures, answer.error().retry_after, dice);
     if (again >= until) return answer;
     log_.warn("trying again", {{"code", answer.error().code}, {"detail", answer.error().detail}});
@@ -96,8 +100,8 @@ WorkerExit WorkerLoop::run() {
   const WorkerIdentity identity{options_.worker_id,   options_.pool, hostName(),
                                 ::getpid(),           options_.loop, options_.launch_token,
                                 options_.capabilities};
-  const std::string key =
-      fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random_(), random_(), random_(), random_());
+  // A launch token is a key already.
+  const std::string key = options_.launch_token.empty() ? randomKey() : "";
   ServiceClient client(options_.url, options_.token);
   const auto registration =
       persist([&] { return client.registerWorker(identity, key); },
