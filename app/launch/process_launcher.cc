@@ -133,7 +133,7 @@ void ProcessLauncher::start(const ProcessSpec& spec) {
     const int pidfd = openPidfd(pid);
     if (pidfd < 0) throw std::runtime_error(std::string("pidfd_open: ") + std::strerror(errno));
     std::string key = processKey(pid).value_or(std::to_string(pid) + ":0:ended");
-    listener_.started(spec.name, key);
+    listener_.started(spec, key);
     watch(spec.name, Process{pid, pidfd, std::move(key), std::move(output)});
   } catch (const std::exception& error) {
     tellFailed(spec.name, error.what());

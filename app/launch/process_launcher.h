@@ -29,7 +29,7 @@ class ProcessLauncher {
   // Told on the launcher's thread. Each process that was started ends exactly once; one that could
   // not be started is told of by `failed` alone.
   struct Listener {
-    std::function<void(const std::string& name, const std::string& process_key)> started;
+    std::function<void(const ProcessSpec& spec, const std::string& process_key)> started;
     std::function<void(const std::string& name, const std::string& why)> failed;
     std::function<void(const std::string& name, const ProcessEnd& end)> ended;
   };

@@ -225,7 +225,7 @@ void Checker::checkNow(const std::string& pool, const Request& asked) {
   if (asked.as_leader && !lease) return done(pool, false);
   const auto run = begin(PoolId(pool), asked.trigger, asked.max_workers, lease);
   const auto launches = std::make_shared<bool>(true);
-  storage_.write(
+  storage_.note(
       [run, launches, pool](Store& store) {
         const auto found = store.pools().find(PoolId(pool));
         *launches = found && found->settings.template_name;

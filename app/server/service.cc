@@ -157,25 +157,24 @@ void Service::wire(std::string secret) {
 // `then` is told of the worker after the commit, unless it is unknown.
 void Service::noteLaunch(LaunchUnit unit, std::function<void(const Worker&)> then) {
   const auto worker = std::make_shared<std::optional<Worker>>();
-  storage_->write([worker, unit = std::move(unit)](Store& store) { *worker = unit(store); },
-                  [this, worker, then = std::move(then)](const Status& status) {
-                    if (!status) {
-                      log_.error("a launch was not noted", {{"detail", status.error().detail}});
-                    } else if (*worker && then) {
-                      then(**worker);
-                    }
-                  });
+  storage_->note([worker, unit = std::move(unit)](Store& store) { *worker = unit(store); },
+                 [this, worker, then = std::move(then)](const Status& status) {
+                   if (!status) {
+                     log_.error("a launch was not noted", {{"detail", status.error().detail}});
+                   } else if (*worker && then) {
+                     then(**worker);
+                   }
+                 });
 }
 
 void Service::wireLaunching() {
   ProcessLauncher::Listener listener;
-  listener.started = [this](const std::string& name, const std::string& key) {
-    noteLaunch(
-        [name, key](Store& store) {
-          store.launches().started(WorkerId(name), key);
-          return store.workers().find(WorkerId(name));
-        },
-        [this](const Worker& worker) { metrics_->countLaunch(worker.pool, "started"); });
+  listener.started = [this](const ProcessSpec& spec, const std::string& key) {
+    metrics_->countLaunch(spec.env.at("MUSTER_POOL_ID"), "started");
+    noteLaunch([name = spec.name, key](Store& store) {
+      store.launches().started(WorkerId(name), key);
+      return std::nullopt;
+    });
   };
   listener.failed = [this](const std::string& name, const std::string& why) {
     log_.error("launch failed", {{"worker", name}, {"detail", why}});

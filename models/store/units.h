@@ -18,6 +18,7 @@ struct WaitingUnit {
   Storage::Done done;
   Executor* on;
   Status status = {};
+  bool waits_for_disk = true;
 };
 
 // What waits for a kind of thread.

@@ -117,6 +117,59 @@ TEST_F(SqliteFlushTest, whatIsToBeDoneWithTheCommitDoesNotWaitForTheDisk) {
   EXPECT_TRUE(answered);
 }
 
+class SqliteNotesTest : public SqliteFlushTest {
+ protected:
+  // With the disk held, and answered all the same.
+  void noteAPush() {
+    disk_.hold();
+    std::atomic<bool> noted = false;
+    storage_->note(push(), [&](const Status& status) { noted = status.has_value(); });
+    while (!noted) std::this_thread::yield();
+  }
+  // Whoever sees what was noted is answered after the disk has it.
+  template <class Ask>
+  void expectToWait(const Ask& ask) {
+    std::atomic<bool> answered = false;
+    ask([&](const Status&) { answered = true; });
+    disk_.waitForFlush();
+    EXPECT_FALSE(answered);
+    disk_.letGo();
+    storage_->stop();
+    EXPECT_TRUE(answered);
+  }
+};
+
+TEST_F(SqliteNotesTest, areKeptFromReadersUntilTheDiskHasThem) {
+  noteAPush();
+  expectToWait([&](auto done) { storage_->read(countEvents(), done); });
+  EXPECT_EQ(seen_, 2U);
+}
+
+TEST_F(SqliteNotesTest, areKeptFromWritersThatChangeNothing) {
+  noteAPush();
+  expectToWait([&](auto done) { storage_->write(countEvents(), done); });
+  EXPECT_EQ(seen_, 2U);
+}
+
+TEST_F(SqliteNotesTest, areFlushedAtTheStop) {
+  noteAPush();
+  disk_.letGo();
+  storage_->stop();
+  disk_.waitForFlush();
+}
+
+TEST_F(SqliteNotesTest, areAnsweredAfterTheWritersBeforeThem) {
+  std::atomic<int> answers = 0, write_was = 0, note_was = 0;
+  disk_.hold();
+  storage_->write(push(), [&](const Status&) { write_was = ++answers; });
+  disk_.waitForFlush();
+  storage_->note(push(), [&](const Status&) { note_was = ++answers; });
+  disk_.letGo();
+  storage_->stop();
+  EXPECT_EQ(write_was, 1);
+  EXPECT_EQ(note_was, 2);
+}
+
 TEST_F(SqliteFlushTest, aReadDoesNotFlushWhenNothingIsOutstanding) {
   disk_.hold();
   EXPECT_TRUE(storage_->readAndWait(countEvents()));

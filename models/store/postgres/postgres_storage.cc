@@ -98,6 +98,10 @@ PostgresStorage::~PostgresStorage() {
   ::close(stopping_);
 }
 
+void PostgresStorage::note(Unit unit, Done done) {
+  write(std::move(unit), std::move(done), nullptr, Isolation::kAlone);
+}
+
 void PostgresStorage::write(Unit unit, Done done, Executor* on, Isolation isolation) {
   enqueueUnit(isolation == Isolation::kAlone ? alone_ : shared_units_,
               {std::move(unit), std::move(done), on});

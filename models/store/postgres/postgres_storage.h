@@ -23,6 +23,7 @@ class PostgresStorage : public Storage {
   ~PostgresStorage() override;
 
   void write(Unit unit, Done done, Executor* on, Isolation isolation) override;
+  void note(Unit unit, Done done) override;
   void read(Unit unit, Done done, Executor* on) override;
   void stop() override;
   Commits commits() override;

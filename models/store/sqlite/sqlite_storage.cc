@@ -57,6 +57,12 @@ void SqliteStorage::read(Unit unit, Done done, Executor* on) {
   enqueueUnit(in_memory ? writes_ : reads_, {std::move(unit), std::move(done), on});
 }
 
+void SqliteStorage::note(Unit unit, Done done) {
+  WaitingUnit item{std::move(unit), std::move(done), nullptr};
+  item.waits_for_disk = false;
+  enqueueUnit(writes_, std::move(item));
+}
+
 void SqliteStorage::stop() {
   writes_.close();
   reads_.close();
@@ -79,12 +85,11 @@ void SqliteStorage::writeLoop() {
     const std::int64_t changes = connection_->changes();
     runBatch(finished.items);
     finished.events = std::exchange(committed_, {});
-    if (wal_ < 0 || !needsSync(connection_->changes() != changes)) {
+    if (needsSync(finished, connection_->changes() != changes)) {
+      deliverFlushed(std::move(finished));
+    } else {
       deliver(std::move(finished));
-      continue;
     }
-    finished.commit = begun_;
-    deliverFlushed(std::move(finished));
   }
 }
 
@@ -96,50 +101,56 @@ void SqliteStorage::deliverFlushed(Finished finished) {
 
 // A batch that changed nothing (claims that found no work, say) has nothing to flush, unless it saw
 // changes that are not flushed yet.
-bool SqliteStorage::needsSync(bool changed) {
+bool SqliteStorage::needsSync(const Finished& finished, bool changed) {
+  if (wal_ < 0 || (!changed && begun_ == flushed_)) return false;
+  const auto waits = [](const WaitingUnit& item) { return item.waits_for_disk; };
+  const bool some_wait = std::any_of(finished.items.begin(), finished.items.end(), waits);
   const std::lock_guard lock(writes_.mutex);
-  syncing_ = syncing_ || changed;
-  return syncing_;
+  if (!some_wait && syncing_ == 0) return false;  // else it would be told of before its elders
+  ++syncing_;
+  return true;
 }
 
 // While the disk is busy a commit would only wait behind it: what arrives meanwhile joins the
 // open transaction. False when it is time to commit.
 bool SqliteStorage::gatherMore(std::vector<WaitingUnit>& batch) {
   std::unique_lock lock(writes_.mutex);
-  writes_.filled.wait(lock, [this] { return !syncing_ || !writes_.items.empty(); });
-  if (!syncing_ || batch.size() >= kMaxBatch) return false;
+  writes_.filled.wait(lock, [this] { return syncing_ == 0 || !writes_.items.empty(); });
+  if (syncing_ == 0 || batch.size() >= kMaxBatch) return false;
   std::move(writes_.items.begin(), writes_.items.end(), std::back_inserter(batch));
   writes_.items.clear();
   return true;
+}
+
+bool SqliteStorage::flush() {
+  const std::int64_t written = written_;
+  // What the disk lost it will not give back at a second try: nothing more is promised.
+  broken_ = broken_ || (options_.flush ? options_.flush(wal_) : ::fdatasync(wal_)) != 0;
+  if (!broken_) flushed_ = written;
+  return !broken_;
 }
 
 void SqliteStorage::syncLoop() {
   std::string why;
   for (;;) {
     auto batches = unsynced_.take(kMaxBatch);
-    if (batches.empty()) return;
-    // What the disk lost it will not give back at a second try: nothing more is promised.
-    if (!broken_ && (options_.flush ? options_.flush(wal_) : ::fdatasync(wal_)) != 0) {
-      why = std::strerror(errno);
-      broken_ = true;
-    }
-    const bool durable = !broken_;
-    std::optional<std::int64_t> commit;
-    for (const Finished& batch : batches) commit = std::max(commit, batch.commit);
-    if (commit) {
-      if (durable) flushed_ = *commit;
-      const std::lock_guard lock(writes_.mutex);
-      syncing_ = false;
-      writes_.filled.notify_one();
-    }
+    if (batches.empty()) break;
+    const bool durable = flush();
+    if (!durable && why.empty()) why = std::strerror(errno);
+    int writes = 0;
     for (Finished& batch : batches) {
+      writes += batch.is_read ? 0 : 1;
       for (WaitingUnit& item : batch.items) {
         if (durable || !item.status) continue;
         item.status = fail(ErrorCode::kStoreUnavailable, "the disk failed to keep the log: " + why);
       }
       deliver(std::move(batch));
     }
+    const std::lock_guard lock(writes_.mutex);
+    syncing_ -= writes;
+    if (syncing_ == 0) writes_.filled.notify_one();
   }
+  if (written_ != flushed_) flush();
 }
 
 void SqliteStorage::runBatch(std::vector<WaitingUnit>& batch) {
@@ -180,6 +191,7 @@ void SqliteStorage::runTransaction(const std::function<void()>& work) {
     store_.session.flush();
     if (connection_->changes() != changes) ++begun_;
     connection_->commit();
+    written_ = begun_.load();
     auto events = store_.session.takeEvents();
     std::move(events.begin(), events.end(), std::back_inserter(committed_));
   } catch (...) {
@@ -202,6 +214,7 @@ void SqliteStorage::readLoop() {
   Store store(connection, options_.rules);
   for (;;) {
     Finished finished;
+    finished.is_read = true;
     finished.items = reads_.take(1);
     if (finished.items.empty()) return;
     WaitingUnit& item = finished.items.front();

@@ -21,7 +21,8 @@ namespace muster {
 //
 // Full durability: SQLite commits without waiting for the disk, and a second thread flushes the
 // write-ahead log and only then lets the answers go. The next batch is worked on, and grows, while
-// the disk is busy with the last one. Readers have connections of their own on a snapshot; what
+// the disk is busy with the last one. A batch of nothing but notes waits for the flush of whoever
+// comes next and sees it, or for the last one at the stop. Readers have connections of their own on a snapshot; what
 // they saw may not be flushed yet, and then their answers wait for the flush too, so that nobody
 // is told of something a power cut could still undo. A database in memory has one connection, so
 // its reads queue with the writes.
@@ -33,22 +34,24 @@ class SqliteStorage : public Storage {
 
   void write(Unit unit, Done done, Executor* on, Isolation isolation) override;
   void read(Unit unit, Done done, Executor* on) override;
+  void note(Unit unit, Done done) override;
   void stop() override;
   Commits commits() override;
 
  private:
-  // A batch that is committed, with the events of its commits; or a read, which has no commit.
+  // A batch that is committed, with the events of its commits; or a read.
   struct Finished {
     std::vector<WaitingUnit> items;
     std::vector<Event> events;
-    std::optional<std::int64_t> commit = {};
+    bool is_read = false;
   };
   void writeLoop();
   void syncLoop();
   void deliverFlushed(Finished finished);
   void readLoop();
   void runBatch(std::vector<WaitingUnit>& batch);
-  bool needsSync(bool changed);
+  bool needsSync(const Finished& finished, bool changed);
+  bool flush();
   bool gatherMore(std::vector<WaitingUnit>& batch);
   void runTransaction(const std::function<void()>& work);
   void deliver(Finished finished);
@@ -64,8 +67,9 @@ class SqliteStorage : public Storage {
   WorkQueue<WaitingUnit> reads_;
   WorkQueue<Finished> unsynced_;
   const int wal_ = -1;                     // the log to flush; -1: commits need no flush
-  bool syncing_ = false;                   // guarded by writes_.mutex
+  int syncing_ = 0;                        // batches at the disk; guarded by writes_.mutex
   std::atomic<std::int64_t> begun_ = 0;    // commits that readers may see
+  std::atomic<std::int64_t> written_ = 0;  // commits that are in the log for sure
   std::atomic<std::int64_t> flushed_ = 0;  // commits that are on the disk
   std::atomic<bool> broken_ = false;       // the disk did not keep what it was given
   std::mutex commits_mutex_;
