@@ -1,5 +1,6 @@
 #include "controllers/hook_controller.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -12,7 +13,7 @@ struct HookController::Delivery {
   ReadyTriggerPtr hook;
   HookReading reading;
   bool waits = false;  // for the decision
-  // Set by the unit of work.
+  // Set by the unit of work, where there is one.
   std::string run_id;
   bool duplicate = false;
   std::set<PoolId> pools;  // to look at
@@ -87,7 +88,7 @@ void HookController::noteRejected(const std::string& name, const std::string& wh
     if (rejections_.take(parts_.clock.monotonic())) return;  // strangers must not fill the log
   }
   parts_.log.warn("hook rejected", {{"trigger", name}, {"detail", why}});
-  parts_.storage.write(
+  parts_.storage.note(
       [name, why](Store& store) { store.triggers().rejected(name, why); },
       [this](const Status& status) {
         if (status) return;
@@ -122,12 +123,26 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
   delivery->hook = *std::move(hook);
   delivery->reading = *std::move(reading);
   delivery->waits = wait > 0;
-  if (delivery->reading.events.empty()) {
-    delivery->run_id = parts_.dispatch.newRun();
-    finish(delivery, respond);
-  } else {
-    store(delivery, std::move(respond));
+  if (mustBeStored(*delivery)) return store(delivery, std::move(respond));
+  delivery->run_id = parts_.dispatch.newRun();
+  for (const HookEvent& event : delivery->reading.events) delivery->pools.insert(event.pool);
+  if (!delivery->pools.empty()) {
+    start(*delivery);
+    parts_.dispatch.note(spec.name, delivery->run_id, onlyPool(*delivery));
   }
+  finish(delivery, respond);
+}
+
+// A mere call to look is worth no wait for the disk: were it lost, the next tick would look too.
+bool HookController::mustBeStored(const Delivery& delivery) {
+  if (delivery.waits) return !delivery.reading.events.empty();
+  return std::any_of(
+      delivery.reading.events.begin(), delivery.reading.events.end(),
+      [](const HookEvent& event) { return event.job || !event.delivery.empty(); });
+}
+
+std::string HookController::onlyPool(const Delivery& delivery) {
+  return delivery.pools.size() == 1 ? delivery.pools.begin()->str() : "";
 }
 
 void HookController::store(const DeliveryPtr& delivery, Respond respond) {
@@ -170,10 +185,7 @@ Status HookController::deliver(Store& store, Delivery& delivery) {
   }
   delivery.duplicate = delivery.pools.empty();
   delivery.run_id = delivery.duplicate ? *first_run : new_run;
-  if (!delivery.duplicate) {
-    const bool one = delivery.pools.size() == 1;
-    triggers.fired(name, new_run, one ? delivery.pools.begin()->str() : "");
-  }
+  if (!delivery.duplicate) triggers.fired(name, new_run, onlyPool(delivery));
   return {};
 }
 

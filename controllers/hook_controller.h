@@ -46,6 +46,9 @@ class HookController {
   Result<ReadyTriggerPtr> hookOf(const Request& request) const;
   Status admit(const Request& request, const TriggerSpec& spec);
   void noteRejected(const std::string& name, const std::string& why);
+  static bool mustBeStored(const Delivery& delivery);
+  // The pool of all its events; empty: they have several.
+  static std::string onlyPool(const Delivery& delivery);
   void store(const DeliveryPtr& delivery, Respond respond);
   // In one unit: what is new becomes jobs, and the trigger has fired.
   static Status deliver(Store& store, Delivery& delivery);

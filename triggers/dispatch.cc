@@ -51,13 +51,15 @@ void Dispatch::fire(const TriggerSpec& spec, const PoolId& pool) {
     return;
   }
   const std::string run_id = newRun();
-  if (!start(spec, pool, run_id)) return;
-  parts_.storage.write([name = spec.name, run_id,
-                        pool](Store& store) { store.triggers().fired(name, run_id, pool.str()); },
-                       [failed = parts_.failed, name = spec.name](const Status& status) {
-                         if (!status)
-                           failed(name, "its firing could not be noted: " + status.error().detail);
-                       });
+  if (start(spec, pool, run_id)) note(spec.name, run_id, pool.str());
+}
+
+void Dispatch::note(const std::string& name, const std::string& run_id, const std::string& pool) {
+  parts_.storage.note(
+      [name, run_id, pool](Store& store) { store.triggers().fired(name, run_id, pool); },
+      [failed = parts_.failed, name](const Status& status) {
+        if (!status) failed(name, "its firing could not be noted: " + status.error().detail);
+      });
 }
 
 std::string Dispatch::newRun() {

@@ -42,12 +42,15 @@ class Dispatch {
   // Fires what is due by its schedule, once however often it was missed; on the leader alone.
   void tick();
 
-  // Starts the machine of a trigger whose firing has been noted. An empty pool means the one in its
-  // input, else every pool. False when the same waits to be done already.
+  // Starts the machine of a trigger, whose firing is noted by others. An empty pool means the one in
+  // its input, else every pool. False when the same waits to be done already.
   bool start(const TriggerSpec& spec, const PoolId& pool, const std::string& run_id);
 
   // The id of a run that is not noted in the store.
   std::string newRun();
+
+  // Notes a firing in the store, in its own time.
+  void note(const std::string& name, const std::string& run_id, const std::string& pool);
 
   // When a trigger in the loop last fired, as far as that is not in the store yet.
   std::optional<Time> lastFired(const std::string& name) const;

@@ -46,6 +46,18 @@ TEST_F(Hooks, work_added_is_there_from_the_start) {
   }
 }
 
+TEST_F(Hooks, that_only_call_to_look_are_noted_with_their_run) {
+  makeHook();
+  const Reply reply = http_.post(path() + "?pool_id=" + pool_.name());
+  ASSERT_EQ(reply.status, 202) << reply;
+  EXPECT_TRUE(eventually(kPatience, [&] {
+    const auto fired = pool_.events("types=trigger.fired&pool_id=" + pool_.name());
+    return fired.size() == 1 && fired[0]["details"]["run_id"] == reply.json["run_id"] &&
+           fired[0]["details"]["trigger"] == testName();
+  }));
+  EXPECT_TRUE(http_.get("/v1/triggers/" + testName()).json.isMember("last_fired_at"));
+}
+
 TEST_F(Hooks, take_whatever_a_sender_calls_a_body) {
   const std::pair<const char*, const char*> table[] = {
       {"", ""},
