@@ -125,7 +125,6 @@ double spawnRate(const std::string& program, int count, int at_once) {
 
 void measureWorkers(const Workshop& shop, Report& report) {
   const int jobs = shop.quick() ? 200 : 500;
-  const double spawns = spawnRate(shop.options().muster, jobs, 8);
   const auto server = shop.configured("workers",
                                       "launch_rate: 100000\npools:\n"
                                       "  p: {template: echo, scaling: {max_workers: 8}}\n");
@@ -142,10 +141,12 @@ void measureWorkers(const Workshop& shop, Report& report) {
   std::int64_t most = 0;
   shop.fill(*server, "p", 20);  // the template proves itself
   await(20, most);
+  const double spawns_before = spawnRate(shop.options().muster, jobs, 8);
   const auto began = Clock::now();
   shop.fill(*server, "p", jobs);
   await(20 + jobs, most);
   const double rate = jobs / (millisSince(began) / 1000);
+  const double spawns = (spawns_before + spawnRate(shop.options().muster, jobs, 8)) / 2;
   report.addShare(fmt::format("{} one-job workers of the template echo, 8 at a time", jobs),
                   rateText(rate), "spawn of muster " + rateText(spawns), rate / spawns, 0.35);
   std::int64_t launched = 0;
@@ -167,25 +168,33 @@ void measureWorkers(const Workshop& shop, Report& report) {
 void measureManyHooks(const Workshop& shop, Report& report) {
   const auto server = shop.configured("hooks", "pools:\n  p: {template: echo}\n");
   const auto echo_server = shop.echo(true);
-  const auto echo = shop.measure(*echo_server, 1, repeat(postRequest("/echo", jobBody()), 200),
-                                 {.requests = 1000});
-  const auto hooks =
-      shop.measure(*server, 1, repeat(postRequest("/v1/hooks/work_added?pool_id=p", "{}"), 202),
-                   {.requests = 1000});
+  // In turn, and several times: the slowest of a hundred are few in a thousand.
+  std::vector<double> echo, hooks;
+  double seconds = 0;
+  const auto measure = [&shop](const ServerProcess& at, const std::string& request, int status,
+                               std::vector<double>& latencies) {
+    auto load = shop.measure(at, 1, repeat(request, status), {.requests = 1000});
+    latencies.insert(latencies.end(), load.latencies_ms.begin(), load.latencies_ms.end());
+    return load.seconds;
+  };
+  constexpr int kRounds = 5;
+  for (int i = 0; i < kRounds; ++i) {
+    measure(*echo_server, postRequest("/echo", jobBody()), 200, echo);
+    seconds += measure(*server, postRequest("/v1/hooks/work_added?pool_id=p", "{}"), 202, hooks);
+  }
   std::int64_t checks = 0;
   const std::string metrics = get(*server, "/metrics");
   for (std::size_t at = 0;
        (at = metrics.find("\nmuster_checker_runs_total{", at)) != std::string::npos; ++at) {
     checks += std::stoll(metrics.substr(metrics.find("} ", at) + 2));
   }
-  const double seconds = hooks.seconds;
-  const double ratio = quantile(hooks.latencies_ms, 0.99) / quantile(echo.latencies_ms, 0.99);
-  report.add({fmt::format("1000 hooks in {:.2f} s: checks", seconds), std::to_string(checks), "",
-              "", fmt::format("<= {:.0f}", std::max(50.0, 50 * seconds)),
+  const double ratio = quantile(hooks, 0.99) / quantile(echo, 0.99);
+  report.add({fmt::format("{} hooks in {:.2f} s: checks", kRounds * 1000, seconds),
+              std::to_string(checks), "", "",
+              fmt::format("<= {:.0f}", std::max(50.0, 50 * seconds)),
               static_cast<double>(checks) <= std::max(50.0, 50 * seconds)});
-  report.add({"  latency of a hook",
-              fmt::format("p99 {:.2f} ms", quantile(hooks.latencies_ms, 0.99)),
-              fmt::format("JSON echo p99 {:.2f} ms", quantile(echo.latencies_ms, 0.99)),
+  report.add({"  latency of a hook", fmt::format("p99 {:.2f} ms", quantile(hooks, 0.99)),
+              fmt::format("JSON echo p99 {:.2f} ms", quantile(echo, 0.99)),
               fmt::format("{:.1f}", ratio), "<= 5.0", ratio <= 5});
 }
 
