@@ -28,8 +28,11 @@ std::string hostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// By name: to look for the generator of the processor takes longer than to read from this one.
+std::random_device randomDevice() { return std::random_device("/dev/urandom"); }
+
 std::string randomKey() {
-  std::random_device random;
+  auto random = randomDevice();
   return fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
@@ -76,7 +79,7 @@ auto WorkerLoop::persist(const Call& call, Moment until, const Enough& enough) -
   for (int failures = 1;; ++failures) {
     auto answer = call();
     if (answer || !answer.error().mayPass() || enough()) return answer;
-    std::random_device random;
+    auto random = randomDevice();
     const double dice = std::generate_canonical<double, 32>(random);
     const auto again = watch_.now() + retryPause(failures, answer.error().retry_after, dice);
     if (again >= until) return answer;
