@@ -221,12 +221,14 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
   }
 }
 
-void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isolation isolation) {
+void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isolation isolation,
+                    Wish wish) {
   auto key = keyOf(*request);
   if (!key) {
     respond(tl::unexpected(std::move(key).error()));
     return;
   }
+  if (!key->key.empty()) wish = {};  // it may have been done before
   auto outcome = std::make_shared<Outcome>();
   parts_.storage.write(
       [request, outcome, work = std::move(work), key = *std::move(key)](Store& store) {
@@ -252,7 +254,7 @@ void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isola
       [outcome, respond = std::move(respond)](const Status& status) {
         respond(status ? std::move(*outcome) : Outcome(tl::unexpected(status.error())));
       },
-      &currentLoop(), isolation);
+      &currentLoop(), isolation, std::move(wish));
 }
 
 void Gateway::read(const RequestPtr& request, Work work, Respond respond) {

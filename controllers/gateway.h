@@ -44,7 +44,7 @@ class Gateway {
 
   // Runs the work and responds; under an Idempotency-Key a repeated request gets the first answer.
   void write(const RequestPtr& request, Work work, Respond respond,
-             Isolation isolation = Isolation::kAlone);
+             Isolation isolation = Isolation::kAlone, Wish wish = {});
   void read(const RequestPtr& request, Work work, Respond respond);
 
   // From now on only workers and readers are answered, and others refused with `draining`.

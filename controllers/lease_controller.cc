@@ -97,7 +97,7 @@ void LeaseController::addRoutes(Router& router) {
   using C = LeaseController;
   router.add("POST", "/v1/pools/{pool_id}/claim", Scope::kWork, {.answer = later(&C::claim)});
   router.add("POST", "/v1/pools/{pool_id}/reports", Scope::kWork, {.answer = later(&C::reports)});
-  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork, shared(&C::complete));
+  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork, {.answer = later(&C::complete)});
   router.add("POST", "/v1/jobs/{job_id}/fail", Scope::kWork, shared(&C::fail));
   router.add("POST", "/v1/jobs/{job_id}/renew", Scope::kWork, shared(&C::renew));
   router.add("POST", "/v1/jobs/{job_id}/release", Scope::kWork, shared(&C::release));
@@ -114,6 +114,12 @@ struct LeaseController::Waiting {
   std::string judged;  // the answers to the reports, once they are given
   Time deadline;
 };
+
+Wish LeaseController::wishOf(const Waiting& waiting) {
+  const auto& claim = waiting.claim;
+  if (waiting.bulk || !claim || claim->max != 1 || !claim->job.empty()) return {};
+  return {.kind = Wish::Kind::kClaim, .pool = waiting.pool, .worker = claim->worker.str()};
+}
 
 void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
   if (!waiting->request->clientIsThere()) {
@@ -175,7 +181,7 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         waitOnLoop(waits_, waiting->pool.str(), generation, wait,
                    [this, waiting] { run(waiting); });
       },
-      Isolation::kShared);
+      Isolation::kShared, wishOf(*waiting));
 }
 
 void LeaseController::claim(const RequestPtr& request, Respond respond) {
@@ -258,12 +264,16 @@ Result<OutcomeReport> readReport(const Request& request, Read read) {
   return report;
 }
 
+Work workOf(OutcomeReport report) {
+  return
+      [report = std::move(report)](Store& store) { return jobReply(judge(store, report, true)); };
+}
+
 template <class Read>
 Result<Work> reportWork(const Request& request, Read read) {
   auto report = readReport(request, read);
   if (!report) return tl::unexpected(std::move(report).error());
-  return
-      [report = *std::move(report)](Store& store) { return jobReply(judge(store, report, true)); };
+  return workOf(*std::move(report));
 }
 
 OutcomeReport readRelease(JsonValue value, std::vector<FieldError>& faults) {
@@ -278,8 +288,17 @@ OutcomeReport readRelease(JsonValue value, std::vector<FieldError>& faults) {
 
 }  // namespace
 
-Result<Work> LeaseController::complete(const Request& request) {
-  return reportWork(request, readComplete);
+void LeaseController::complete(const RequestPtr& request, Respond respond) {
+  auto report = readReport(*request, readComplete);
+  if (!report) return respond(tl::unexpected(std::move(report).error()));
+  Wish wish;
+  if (!report->reporter.lease_token.empty()) {
+    wish.kind = Wish::Kind::kComplete;
+    wish.job = report->job;
+    wish.lease_token = report->reporter.lease_token;
+  }
+  gateway_.write(request, workOf(*std::move(report)), std::move(respond), Isolation::kShared,
+                 std::move(wish));
 }
 Result<Work> LeaseController::fail(const Request& request) { return reportWork(request, readFail); }
 Result<Work> LeaseController::release(const Request& request) {

@@ -18,7 +18,7 @@ class LeaseController {
  private:
   void claim(const RequestPtr& request, Respond respond);
   void reports(const RequestPtr& request, Respond respond);
-  Result<Work> complete(const Request& request);
+  void complete(const RequestPtr& request, Respond respond);
   Result<Work> fail(const Request& request);
   Result<Work> renew(const Request& request);
   Result<Work> release(const Request& request);
@@ -26,6 +26,7 @@ class LeaseController {
 
   // A claim, or reports and a claim, that may wait for work.
   struct Waiting;
+  static Wish wishOf(const Waiting& waiting);
   void run(const std::shared_ptr<Waiting>& waiting);
 
   Gateway& gateway_;

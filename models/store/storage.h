@@ -9,6 +9,7 @@
 #include "models/clock.h"
 #include "models/result.h"
 #include "models/store/store.h"
+#include "models/store/wish.h"
 
 namespace muster {
 
@@ -41,10 +42,10 @@ class Storage {
 
   virtual ~Storage() = default;
   virtual void write(Unit unit, Done done, Executor* on = nullptr,
-                     Isolation isolation = Isolation::kAlone) = 0;
+                     Isolation isolation = Isolation::kAlone, Wish wish = {}) = 0;
   virtual void read(Unit unit, Done done, Executor* on = nullptr) = 0;
-  // Writes what only the service itself builds on, alone: `done` comes with the commit, and the disk
-  // has it before anybody hears of it or of what follows from it.
+  // Writes what only the service itself builds on, alone: `done` comes with the commit, and the
+  // disk has it before anybody hears of it or of what follows from it.
   virtual void note(Unit unit, Done done) = 0;
 
   // Finishes what was accepted, closes the store and refuses the rest with kDraining.

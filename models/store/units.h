@@ -19,6 +19,7 @@ struct WaitingUnit {
   Executor* on;
   Status status = {};
   bool waits_for_disk = true;
+  Wish wish = {};
 };
 
 // What waits for a kind of thread.

@@ -388,30 +388,6 @@ TEST_F(PostgresTest, aConnectionThatWasLostWhileNobodyUsedItIsReplaced) {
   }
 }
 
-TEST_F(PostgresTest, aClaimWalksTheIndexOfItsLaneAlone) {
-  const auto storage = open(clock_);
-  push(*storage);
-  database_.execute(
-      "INSERT INTO jobs (seq, id, lane_id, pool_id, status, delayed, priority, attempts, "
-      "max_retries, crashes, version, available_at, created_at, cancel_requested) "
-      "SELECT 1000000000 + n, 'j' || n, (SELECT lane_id FROM lanes), 'p', 'pending', 0, n % 7, 0, "
-      "3, 0, "
-      "1, 0, 0, 0 FROM generate_series(1, 20000) n");
-  PostgresConnection db(*postgresPlace(database_.url()), PostgresAccess::kReadWrite,
-                        Durability::kFull);
-  constexpr Sql kExplain{
-      "EXPLAIN SELECT j.seq, p.data FROM jobs j JOIN job_payloads p ON p.seq = j.seq "
-      "LEFT JOIN job_results r ON r.seq = j.seq WHERE j.lane_id = 1 AND j.status = 'pending' "
-      "AND j.delayed = 0 AND (j.expires_at IS NULL OR j.expires_at > 5) "
-      "ORDER BY j.priority DESC, j.seq LIMIT 1 /*skip_locked j*/"};
-  std::string plan;
-  auto rows = db.query(kExplain);
-  while (rows.next()) plan += rows->string(0) + "\n";
-  EXPECT_NE(plan.find("jobs_ready"), std::string::npos) << plan;
-  EXPECT_EQ(plan.find("Sort"), std::string::npos) << plan;
-  EXPECT_EQ(plan.find("Seq Scan"), std::string::npos) << plan;
-}
-
 // On a server of its own: it is stopped in the middle.
 TEST(PostgresOutage, isToldToWhoAsksAndNothingAcknowledgedIsLost) {
   PostgresServer server;

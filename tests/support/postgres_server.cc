@@ -173,6 +173,8 @@ void PostgresServer::stop() {
   server_ = 0;
 }
 
+std::string PostgresServer::log() const { return contentOf(folder_ / "postgres.log"); }
+
 std::string PostgresServer::url(const std::string& database) const {
   return "postgresql://postgres@/" + database + "?host=" + folder_.string();
 }

@@ -26,6 +26,8 @@ class PostgresServer {
   void stop();
 
   std::string url(const std::string& database) const;
+  // What the server has written.
+  std::string log() const;
   // Runs a statement in the database; throws with the server's message.
   void execute(const std::string& database, const std::string& sql);
   // The first column of the first row.

@@ -10,6 +10,12 @@ constexpr int kRunsTogether = 2;                                // the second on
 constexpr int kRunsAlone = 6;
 constexpr std::int64_t kWriters = 32;  // rows of counters per lane
 
+Foresight foresightOf(std::span<const WaitingUnit> units) {
+  std::vector<Wish> wishes;
+  for (const WaitingUnit& unit : units) wishes.push_back(unit.wish);
+  return Foresight(std::move(wishes));
+}
+
 }  // namespace
 
 PostgresLink::PostgresLink(PostgresShared& shared, PostgresAccess access)
@@ -63,6 +69,7 @@ PostgresLink::Outcome PostgresLink::runOnce(std::span<WaitingUnit> units, Isolat
       const auto begun = db.begin(isolation, units.size());
       Session& session = store_->session;
       session.begin(now(begun), begun.catalog);
+      session.ahead = foresightOf(units);
       for (WaitingUnit& unit : units) unit.unit(*store_);
       session.flush();
       auto events = session.takeEvents();

@@ -12,9 +12,13 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxBatch = 500;
-constexpr int kSharedWriters = 3;
 constexpr int kReaders = 2;
 constexpr int kLookEachMs = 1000;  // for events of others that nobody told of
+constexpr int kGatherMs = 10;      // after some: where others are busy there will be more
+// Where other services write too, transactions are in each other's way, and few large ones do more
+// than many small ones.
+constexpr auto kBetweenBatches = std::chrono::milliseconds(1);
+constexpr auto kOthersAreBusy = std::chrono::milliseconds(50);  // since they were last heard of
 
 constexpr Sql kLastEvent{"SELECT last_event FROM store_clock"};
 constexpr Sql kForeign{
@@ -86,9 +90,7 @@ PostgresStorage::PostgresStorage(PostgresPlace place, StorageOptions options, co
     : shared_{std::move(place), std::move(options), clock, randomOrigin()},
       stopping_(::eventfd(0, EFD_CLOEXEC)) {
   threads_.emplace_back([this] { writeLoop(alone_, Isolation::kAlone); });
-  for (int i = 0; i < kSharedWriters; ++i) {
-    threads_.emplace_back([this] { writeLoop(shared_units_, Isolation::kShared); });
-  }
+  threads_.emplace_back([this] { writeLoop(shared_units_, Isolation::kShared); });
   for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { readLoop(); });
   if (shared_.options.on_foreign_commit) threads_.emplace_back([this] { listenLoop(); });
 }
@@ -99,12 +101,13 @@ PostgresStorage::~PostgresStorage() {
 }
 
 void PostgresStorage::note(Unit unit, Done done) {
-  write(std::move(unit), std::move(done), nullptr, Isolation::kAlone);
+  write(std::move(unit), std::move(done), nullptr, Isolation::kAlone, {});
 }
 
-void PostgresStorage::write(Unit unit, Done done, Executor* on, Isolation isolation) {
-  enqueueUnit(isolation == Isolation::kAlone ? alone_ : shared_units_,
-              {std::move(unit), std::move(done), on});
+void PostgresStorage::write(Unit unit, Done done, Executor* on, Isolation isolation, Wish wish) {
+  WaitingUnit item{std::move(unit), std::move(done), on};
+  item.wish = std::move(wish);
+  enqueueUnit(isolation == Isolation::kAlone ? alone_ : shared_units_, std::move(item));
 }
 
 void PostgresStorage::read(Unit unit, Done done, Executor* on) {
@@ -138,9 +141,14 @@ void PostgresStorage::writeLoop(WorkQueue<WaitingUnit>& queue, Isolation isolati
       commits_.seconds += std::chrono::duration<double>(shared_.clock.monotonic() - began).count();
     }
     answerUnits(std::move(units));
-    if (events.empty() || !shared_.options.on_commit) continue;
-    const std::lock_guard lock(listener_mutex_);
-    shared_.options.on_commit(events);
+    if (!events.empty() && shared_.options.on_commit) {
+      const std::lock_guard lock(listener_mutex_);
+      shared_.options.on_commit(events);
+    }
+    const bool others_write = shared_.clock.monotonic() - others_wrote_.load() < kOthersAreBusy;
+    if (isolation == Isolation::kShared && others_write) {
+      std::this_thread::sleep_for(kBetweenBatches);
+    }
   }
 }
 
@@ -152,6 +160,11 @@ void PostgresStorage::readLoop() {
     link.read(units.front());
     answerUnits(std::move(units));
   }
+}
+
+bool PostgresStorage::stopsWithin(int milliseconds) const {
+  pollfd stopping{stopping_, POLLIN, 0};
+  return ::poll(&stopping, 1, milliseconds) > 0;
 }
 
 void PostgresStorage::listenLoop() {
@@ -193,7 +206,7 @@ void PostgresStorage::listenLoop() {
         }
         if (!db.heardOthers(ours)) continue;
       }
-      hear(db, *seen);
+      if (hear(db, *seen) && stopsWithin(kGatherMs)) return;
     } catch (const StoreError&) {
       link.disconnect();
       listening = nullptr;
@@ -201,7 +214,8 @@ void PostgresStorage::listenLoop() {
   }
 }
 
-void PostgresStorage::hear(PostgresConnection& db, std::int64_t& seen) {
+bool PostgresStorage::hear(PostgresConnection& db, std::int64_t& seen) {
+  bool heard = false;
   for (bool more = true; more;) {
     std::vector<Event> events;
     db.begin(Isolation::kShared, 1);
@@ -215,10 +229,13 @@ void PostgresStorage::hear(PostgresConnection& db, std::int64_t& seen) {
       seen = more ? events.back().seq : last;
     }
     db.commit();
-    if (events.empty()) return;
+    if (events.empty()) break;
+    heard = true;
+    others_wrote_ = shared_.clock.monotonic();
     const std::lock_guard lock(listener_mutex_);
     shared_.options.on_foreign_commit(events);
   }
+  return heard;
 }
 
 }  // namespace muster

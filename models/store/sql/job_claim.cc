@@ -6,6 +6,8 @@
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/sql_array.h"
+#include "models/worker.h"
 
 namespace muster {
 namespace {
@@ -20,20 +22,24 @@ constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA_OF(
     "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
     "ORDER BY priority DESC, seq LIMIT $3 /*skip_locked jobs*/)") "ORDER BY j.priority DESC, "
                                                                   "j.seq"};
-constexpr Sql kTake{
-    "UPDATE jobs SET status = 'claimed', delayed = 0, attempts = attempts + 1, claimed_by = $2, "
-    "claimed_at = $3, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
-    "progress = NULL, progress_message = NULL, version = version + 1 "
-    "WHERE seq = $1 AND status = 'pending'"};
-// PostgreSQL: the head of a lane that nobody holds is found and taken in one step.
-constexpr Sql kTakeHead{
-    "WITH head AS MATERIALIZED (SELECT seq FROM jobs WHERE lane_id = $1 AND status = 'pending' "
-    "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
-    "ORDER BY priority DESC, seq LIMIT 1 FOR UPDATE SKIP LOCKED) "
-    "UPDATE jobs j SET status = 'claimed', attempts = j.attempts + 1, claimed_by = $3, "
-    "claimed_at = $2, lease_token = $4, lease_expires_at = $5, error = NULL, reason = NULL, "
-    "progress = NULL, progress_message = NULL, version = j.version + 1 "
-    "FROM head JOIN job_payloads p ON p.seq = head.seq WHERE j.seq = head.seq "
+#define MUSTER_TAKE_JOB                                                               \
+  "UPDATE jobs AS j SET status = 'claimed', delayed = 0, attempts = j.attempts + 1, " \
+  "version = j.version + 1, error = NULL, reason = NULL, progress = NULL, "           \
+  "progress_message = NULL, "
+constexpr Sql kTake{MUSTER_TAKE_JOB
+                    "claimed_by = $2, claimed_at = $3, lease_token = $4, lease_expires_at = $5 "
+                    "WHERE seq = $1 AND status = 'pending'"};
+// PostgreSQL: the first $3 jobs of a lane that nobody holds are found and taken in one step, each
+// for the worker and with the token in its place of $4 and $5.
+constexpr Sql kTakeHeads{
+    "WITH head AS MATERIALIZED (SELECT seq, priority FROM jobs WHERE lane_id = $1 "
+    "AND status = 'pending' AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
+    "ORDER BY priority DESC, seq LIMIT $3 FOR UPDATE SKIP LOCKED), "
+    "placed AS (SELECT seq, row_number() OVER (ORDER BY priority DESC, seq) AS place FROM "
+    "head) " MUSTER_TAKE_JOB
+    "claimed_by = (CAST($4 AS TEXT[]))[placed.place], claimed_at = $2, "
+    "lease_token = (CAST($5 AS TEXT[]))[placed.place], lease_expires_at = $6 "
+    "FROM placed JOIN job_payloads p ON p.seq = placed.seq WHERE j.seq = placed.seq "
     "RETURNING " MUSTER_JOB_COLUMNS MUSTER_PAYLOAD_OF_UNFINISHED};
 constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kTenantTakes{
@@ -42,6 +48,9 @@ constexpr Sql kTenantTakes{
 constexpr Sql kRunningOnNode{
     "SELECT count(*) FROM jobs j JOIN workers w ON w.worker_id = j.claimed_by "
     "WHERE j.status = 'claimed' AND j.lane_id = $1 AND w.host = $2"};
+constexpr Sql kFirstDue{
+    "SELECT (SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1), "
+    "(SELECT min(expires_at) FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL)"};
 constexpr Sql kNextDue{
     "SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1 "
     "AND pool_id = $1"};
@@ -121,26 +130,80 @@ std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& tr
   return chosen;
 }
 
+std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
+  auto rows = s_.db.query(kFirstDue);
+  rows.next();
+  return {rows->maybeTime(0), rows->maybeTime(1)};
+}
+
+bool Jobs::mayClaim(const std::string& worker) const {
+  const auto known = s_.ahead.claimers.find(worker);
+  if (known == s_.ahead.claimers.end()) return false;
+  if (!known->second) return !s_.rules.strict_workers;
+  const std::string& status = known->second->status;
+  return status != worker_status::kTerminating && !worker_status::isEnded(status);
+}
+
+void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& first) {
+  SqlArray workers, tokens;
+  std::int64_t count = 0;
+  bool reached = false;  // those before it have had their turn
+  std::erase_if(s_.ahead.claims, [&](const Wish& wish) {
+    if (wish.pool != pool.id) return false;
+    reached = reached || wish.worker == first;
+    if (reached && mayClaim(wish.worker)) {
+      workers.add(wish.worker);
+      tokens.add(s_.random.token());
+      ++count;
+    }
+    return true;
+  });
+  if (count == 0) return;
+  auto rows = s_.db.query(kTakeHeads, lane.id, s_.now, count, workers.text(), tokens.text(),
+                          s_.now + pool.settings.lease());
+  while (rows.next()) {
+    Row row = readRow(*rows, true);
+    s_.ahead.taken.emplace(row.job.claimed_by, std::move(row));
+  }
+}
+
+std::optional<Jobs::Row> Jobs::takeHead(const Lane& lane, const Pool& pool,
+                                        const std::string& worker) {
+  takeHeads(lane, pool, worker);
+  const auto [first, last] = s_.ahead.taken.equal_range(worker);
+  for (auto taken = first; taken != last; ++taken) {
+    if (taken->second.job.pool != pool.id) continue;
+    return std::move(s_.ahead.taken.extract(taken).mapped());
+  }
+  // Nobody foretold it, or there were too few: a unit in between may have brought more.
+  SqlArray workers, tokens;
+  workers.add(worker);
+  tokens.add(s_.random.token());
+  auto rows = s_.db.query(kTakeHeads, lane.id, s_.now, 1, workers.text(), tokens.text(),
+                          s_.now + pool.settings.lease());
+  if (!rows.next()) return std::nullopt;
+  return readRow(*rows, true);
+}
+
 std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
                              const WorkerTraits& traits, int max) {
   std::vector<Job> jobs;
   if (*pool.settings.paused) return jobs;
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
-    s_.db.post(kPromote, s_.now, kDueAtOnce);
-    expirePending(kDueAtOnce);
+    const auto [due, expired] = firstDue();
+    if (due && *due <= s_.now) s_.db.post(kPromote, s_.now, kDueAtOnce);
+    if (expired && *expired <= s_.now) expirePending(kDueAtOnce);
     s_.due_until = s_.now;
   }
   if (max == 1 && s_.db.hasPeers()) {
     const auto& lanes = Pools(s_).knownLanes(pool.id);
     if (lanes.size() == 1 && lanes[0].tenant.empty() && lanes[0].placement.empty()) {
-      auto taken = s_.db.query(kTakeHead, lanes[0].id, s_.now, worker, s_.random.token(),
-                               s_.now + pool.settings.lease());
-      if (!taken.next()) return jobs;
-      Row row = readRow(*taken, true);
-      s_.countMove(row.lane, JobStatus::kPending, JobStatus::kClaimed);
-      emit(event_type::kJobClaimed, row);
-      jobs.push_back(std::move(row.job));
+      auto row = takeHead(lanes[0], pool, worker);
+      if (!row) return jobs;
+      s_.countMove(row->lane, JobStatus::kPending, JobStatus::kClaimed);
+      emit(event_type::kJobClaimed, *row);
+      jobs.push_back(std::move(row->job));
       return jobs;
     }
   }

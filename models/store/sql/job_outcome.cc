@@ -1,23 +1,31 @@
 // Jobs end: done, failed, given back, cancelled, retried, removed.
+#include <algorithm>
+#include <utility>
+
 #include "models/json/json_writer.h"
 #include "models/policy/retry.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/sql_array.h"
 
 namespace muster {
 namespace {
 
-constexpr Sql kComplete{
-    "UPDATE jobs SET status = 'done', finished_at = $3, lease_expires_at = NULL, "
-    "version = version + 1 WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
-// The same, and what the job is then, in one step: for the holder on a database that is far away.
-#define MUSTER_COMPLETE_JOB(from, where)                                           \
-  "UPDATE jobs j SET status = 'done', finished_at = $3, lease_expires_at = NULL, " \
-  "version = j.version + 1 " from "WHERE " where                                   \
-  "j.id = $1 AND j.status = 'claimed' AND j.lease_token = $2 RETURNING " MUSTER_JOB_COLUMNS
-constexpr Sql kCompleteState{MUSTER_COMPLETE_JOB("", "")};
-constexpr Sql kCompleteFull{MUSTER_COMPLETE_JOB("FROM job_payloads p ", "p.seq = j.seq AND ")
+#define MUSTER_COMPLETE_JOB                                                           \
+  "UPDATE jobs AS j SET status = 'done', finished_at = $3, lease_expires_at = NULL, " \
+  "version = j.version + 1 "
+constexpr Sql kComplete{MUSTER_COMPLETE_JOB
+                        "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
+// The same, and what the jobs are then, in one step: for the holders on a database that is far
+// away.
+#define MUSTER_COMPLETE_JOBS(from, where)                                                   \
+  MUSTER_COMPLETE_JOB                                                                       \
+  "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS h(id, token)" from                \
+  " WHERE j.id = h.id COLLATE \"C\" AND status = 'claimed' AND lease_token = h.token" where \
+  " RETURNING " MUSTER_JOB_COLUMNS
+constexpr Sql kCompleteState{MUSTER_COMPLETE_JOBS("", "")};
+constexpr Sql kCompleteFull{MUSTER_COMPLETE_JOBS(", job_payloads p", " AND p.seq = j.seq")
                                 MUSTER_PAYLOAD_OF_UNFINISHED};
 constexpr Sql kInsertResult{"INSERT INTO job_results (seq, result, artifacts) VALUES ($1, $2, $3)"};
 constexpr Sql kEndTry{
@@ -131,13 +139,46 @@ Error Jobs::refuse(const Row& row, const Reporter& by) {
                                      : "the lease has ended; the job is " + status};
 }
 
+void Jobs::completeForetold() {
+  auto& wishes = s_.ahead.completions;
+  if (wishes.empty()) return;
+  // In one order, so that nobody waits in a circle.
+  std::sort(wishes.begin(), wishes.end(),
+            [](const Wish& a, const Wish& b) { return a.job.str() < b.job.str(); });
+  SqlArray ids, tokens;
+  for (const Wish& wish : std::exchange(wishes, {})) {
+    ids.add(wish.job.str());
+    tokens.add(wish.lease_token);
+  }
+  auto rows = s_.db.query(kCompleteFull, ids.text(), tokens.text(), s_.now);
+  while (rows.next()) {
+    Row row = readRow(*rows, true);
+    s_.ahead.completed.emplace(row.job.id.str(), std::move(row));
+  }
+}
+
+std::optional<Jobs::Row> Jobs::completeHeld(const JobId& id, const std::string& token,
+                                            bool with_data) {
+  completeForetold();
+  const auto foretold = s_.ahead.completed.find(id.str());
+  if (foretold != s_.ahead.completed.end() && foretold->second.job.lease_token == token) {
+    return std::move(s_.ahead.completed.extract(foretold).mapped());
+  }
+  SqlArray ids, tokens;
+  ids.add(id.str());
+  tokens.add(token);
+  auto rows =
+      s_.db.query(with_data ? kCompleteFull : kCompleteState, ids.text(), tokens.text(), s_.now);
+  if (!rows.next()) return std::nullopt;
+  return readRow(*rows, with_data);
+}
+
 Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
                            const std::optional<std::string>& result, const std::string& artifacts,
                            bool with_data) {
   std::optional<Row> held;
   if (s_.db.hasPeers() && !by.lease_token.empty()) {
-    auto rows = s_.db.query(with_data ? kCompleteFull : kCompleteState, id, by.lease_token, s_.now);
-    if (rows.next()) held = readRow(*rows, with_data);
+    held = completeHeld(id, by.lease_token, with_data);
   }
   const bool completed = held.has_value();
   if (!completed) held = hold(id, with_data);

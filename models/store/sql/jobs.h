@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/job.h"
@@ -95,11 +96,7 @@ class Jobs {
   std::int64_t removeFinished(Time before, int limit);
 
  private:
-  struct Row {
-    std::int64_t seq = 0;
-    std::int64_t lane = 0;
-    Job job;
-  };
+  using Row = JobRow;
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
@@ -109,7 +106,17 @@ class Jobs {
 
   // By the tenant's workers, as nobody else can change it until the transaction ends.
   std::int64_t claimedBy(const PoolId& pool, const std::string& tenant);
+  // When the first delayed job of any pool comes due, and when the first one expires.
+  std::pair<std::optional<Time>, std::optional<Time>> firstDue();
   std::vector<Row> candidates(const Pool& pool, const WorkerTraits& traits, int max);
+  // On a database with other writers: the job at the head of the lane, found and taken in one step,
+  // for this worker or for all that are foretold to ask.
+  std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);
+  void takeHeads(const Lane& lane, const Pool& pool, const std::string& first);
+  bool mayClaim(const std::string& worker) const;
+  // The same for the end: the job as its holder left it.
+  std::optional<Row> completeHeld(const JobId& id, const std::string& token, bool with_data);
+  void completeForetold();
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   static bool holds(const Row& row, const Reporter& by);
   Error refuse(const Row& row, const Reporter& by);

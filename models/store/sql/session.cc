@@ -46,6 +46,12 @@ constexpr Sql kAddTries{
     "UPDATE workers SET jobs_done = jobs_done + $2, jobs_failed = jobs_failed + $3 "
     "WHERE worker_id = $1"};
 
+// PostgreSQL: the same for many workers in one step.
+constexpr Sql kAddAllTries{
+    "UPDATE workers w SET jobs_done = w.jobs_done + t.done, jobs_failed = w.jobs_failed + t.failed "
+    "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[])) "
+    "AS t(worker, done, failed) WHERE w.worker_id = t.worker COLLATE \"C\""};
+
 // PostgreSQL only. The number is arbitrary, and another than those of PostgresConnection.
 constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 
@@ -99,9 +105,15 @@ void Session::flushTenants() {
 }
 
 void Session::flushTries() {
+  if (tries_.empty()) return;
+  SqlArray workers, done, failed;
   for (const auto& [worker, tries] : tries_) {
-    db.post(kAddTries, worker, tries.first, tries.second);
+    if (!db.hasPeers()) db.post(kAddTries, worker, tries.first, tries.second);
+    workers.add(worker);
+    done.addOrNull(std::optional(tries.first));
+    failed.addOrNull(std::optional(tries.second));
   }
+  if (db.hasPeers()) db.post(kAddAllTries, workers.text(), done.text(), failed.text());
   tries_.clear();
 }
 
@@ -146,6 +158,9 @@ void Session::flushEvents() {
 }
 
 void Session::flush() {
+  if (ahead.hasLeftovers()) {
+    throw StoreError(StoreError::Kind::kConflict, "a unit did not ask for what it had foretold");
+  }
   flushTenants();
   flushTries();
   flushCounts();
@@ -159,6 +174,7 @@ void Session::committed() {
 }
 
 void Session::forget() {
+  ahead = {};
   after_commit_.clear();
   deltas_.clear();
   tenants_left_.clear();

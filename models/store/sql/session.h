@@ -14,6 +14,7 @@
 #include "models/job.h"
 #include "models/pool.h"
 #include "models/store/random.h"
+#include "models/store/sql/foresight.h"
 #include "models/store/sql/sql_connection.h"
 
 namespace muster {
@@ -63,6 +64,7 @@ class Session {
   // different ones, or else wait for each other.
   std::int64_t writer = 0;
   std::int64_t origin = 0;  // who wrote an event, where that may have been another service
+  Foresight ahead;
 
   // A transaction begins. `catalog` is the version of all pools and lanes together, where others
   // may have changed them since the last one: what was kept of an older version is dropped.

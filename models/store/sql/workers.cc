@@ -5,6 +5,7 @@
 
 #include "models/policy/staleness.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/sql_array.h"
 
 namespace muster {
 namespace {
@@ -18,9 +19,11 @@ namespace {
 
 constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
-constexpr Sql kClaimer{
-    "SELECT status, host, region, capabilities, executor_types, launch_verdict FROM workers "
-    "WHERE worker_id = $1"};
+#define MUSTER_SELECT_CLAIMER                                                             \
+  "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id " \
+  "FROM workers "
+constexpr Sql kClaimer{MUSTER_SELECT_CLAIMER "WHERE worker_id = $1"};
+constexpr Sql kClaimers{MUSTER_SELECT_CLAIMER "WHERE worker_id = ANY (CAST($1 AS TEXT[]))"};
 constexpr Sql kPage{MUSTER_SELECT_WORKER "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
 constexpr Sql kPageOfPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $3 AND worker_id > $1 ORDER BY worker_id LIMIT $2"};
@@ -287,13 +290,30 @@ WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& curs
   }
 }
 
-std::optional<Workers::Claimer> Workers::claimerRow(const WorkerId& id) {
+void Workers::readForetoldClaimers() {
+  auto& known = s_.ahead.claimers;
+  if (s_.ahead.claims.empty() || !known.empty()) return;
+  SqlArray ids;
+  for (const Wish& wish : s_.ahead.claims) {
+    if (known.try_emplace(wish.worker).second) ids.add(wish.worker);
+  }
+  auto rows = s_.db.query(kClaimers, ids.text());
+  while (rows.next()) {
+    known[rows->string(6)] =
+        Claimer{rows->string(0), readTraits(*rows, 1), rows->text(5) == "open"};
+  }
+}
+
+std::optional<Claimer> Workers::claimerRow(const WorkerId& id) {
+  readForetoldClaimers();
+  const auto& foretold = s_.ahead.claimers;
+  if (const auto known = foretold.find(id.str()); known != foretold.end()) return known->second;
   auto rows = s_.db.query(kClaimer, id);
   if (!rows.next()) return std::nullopt;
   return Claimer{rows->string(0), readTraits(*rows, 1), rows->text(5) == "open"};
 }
 
-Result<Workers::Claimer> Workers::claimer(const WorkerId& id) {
+Result<Claimer> Workers::claimer(const WorkerId& id) {
   auto worker = claimerRow(id);
   if (!worker) {
     if (!s_.rules.strict_workers) return Claimer{"", {"", s_.rules.region, {}, {}}};

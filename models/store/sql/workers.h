@@ -51,13 +51,7 @@ class Workers {
   std::optional<Worker> show(const WorkerId& id);
   WorkerPage list(const WorkerFilter& filter, const std::string& cursor, int limit);
 
-  // What a claim must know: kGone for an ended worker, kWorkerUnknown for an unregistered one where
-  // the rules are strict. `status` is empty for an unregistered worker.
-  struct Claimer {
-    std::string status;
-    WorkerTraits traits;
-    bool launch_open = false;  // its launch has not proved itself yet
-  };
+  // kGone for an ended worker, kWorkerUnknown for an unregistered one where the rules are strict.
   Result<Claimer> claimer(const WorkerId& id);
 
   // The workers silent for longer than the threshold (given, or each one's own), in the pool or in
@@ -81,6 +75,7 @@ class Workers {
   static Worker readRow(const SqlRows& row);
   static Error gone(const WorkerId& id, std::string_view status);
   std::optional<Claimer> claimerRow(const WorkerId& id);
+  void readForetoldClaimers();
 
   Session& s_;
 };

@@ -48,7 +48,7 @@ SqliteStorage::~SqliteStorage() {
   if (wal_ >= 0) ::close(wal_);
 }
 
-void SqliteStorage::write(Unit unit, Done done, Executor* on, Isolation) {
+void SqliteStorage::write(Unit unit, Done done, Executor* on, Isolation, Wish) {
   enqueueUnit(writes_, {std::move(unit), std::move(done), on});
 }
 

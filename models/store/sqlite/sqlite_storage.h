@@ -22,17 +22,17 @@ namespace muster {
 // Full durability: SQLite commits without waiting for the disk, and a second thread flushes the
 // write-ahead log and only then lets the answers go. The next batch is worked on, and grows, while
 // the disk is busy with the last one. A batch of nothing but notes waits for the flush of whoever
-// comes next and sees it, or for the last one at the stop. Readers have connections of their own on a snapshot; what
-// they saw may not be flushed yet, and then their answers wait for the flush too, so that nobody
-// is told of something a power cut could still undo. A database in memory has one connection, so
-// its reads queue with the writes.
+// comes next and sees it, or for the last one at the stop. Readers have connections of their own on
+// a snapshot; what they saw may not be flushed yet, and then their answers wait for the flush too,
+// so that nobody is told of something a power cut could still undo. A database in memory has one
+// connection, so its reads queue with the writes.
 class SqliteStorage : public Storage {
  public:
   SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> writer, StorageOptions options,
                 const Clock& clock);
   ~SqliteStorage() override;
 
-  void write(Unit unit, Done done, Executor* on, Isolation isolation) override;
+  void write(Unit unit, Done done, Executor* on, Isolation isolation, Wish wish) override;
   void read(Unit unit, Done done, Executor* on) override;
   void note(Unit unit, Done done) override;
   void stop() override;

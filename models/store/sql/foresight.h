@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/job.h"
+#include "models/policy/placement.h"
+#include "models/store/wish.h"
+
+namespace muster {
+
+struct JobRow {
+  std::int64_t seq = 0;
+  std::int64_t lane = 0;
+  Job job;
+};
+
+// What a claim must know of the worker that makes it.
+struct Claimer {
+  std::string status;  // empty: it is not registered
+  WorkerTraits traits;
+  bool launch_open = false;  // its launch has not proved itself yet
+};
+
+// What the units of a transaction are going to ask for, in their order, and what was done for them
+// in one step when the first of them asked. Nobody but the unit it was done for may have it: what
+// is left at the end, because a unit did not ask after all, voids the transaction.
+struct Foresight {
+  Foresight() = default;
+  // A wish that nobody shares is left to its unit.
+  explicit Foresight(std::vector<Wish> wishes) {
+    for (Wish& wish : wishes) {
+      if (wish.kind == Wish::Kind::kClaim) claims.push_back(std::move(wish));
+      if (wish.kind == Wish::Kind::kComplete) completions.push_back(std::move(wish));
+    }
+    if (claims.size() == 1) claims.clear();
+    if (completions.size() == 1) completions.clear();
+  }
+
+  std::vector<Wish> claims, completions;  // nothing was done for them yet
+  std::unordered_map<std::string, std::optional<Claimer>> claimers;  // by id; nothing: unknown
+  std::unordered_multimap<std::string, JobRow> taken;                // by worker
+  std::unordered_multimap<std::string, JobRow> completed;            // by job
+
+  bool hasLeftovers() const { return !taken.empty() || !completed.empty(); }
+};
+
+}  // namespace muster
