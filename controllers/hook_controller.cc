@@ -136,9 +136,8 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
 // A mere call to look is worth no wait for the disk: were it lost, the next tick would look too.
 bool HookController::mustBeStored(const Delivery& delivery) {
   if (delivery.waits) return !delivery.reading.events.empty();
-  return std::any_of(
-      delivery.reading.events.begin(), delivery.reading.events.end(),
-      [](const HookEvent& event) { return event.job || !event.delivery.empty(); });
+  return std::any_of(delivery.reading.events.begin(), delivery.reading.events.end(),
+                     [](const HookEvent& event) { return event.job || !event.delivery.empty(); });
 }
 
 std::string HookController::onlyPool(const Delivery& delivery) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "models/time.h"
 
 namespace muster {
+
+// Of the capabilities, and of the executors, that a worker has.
+inline constexpr std::size_t kMostTraits = 1000;
+inline constexpr std::size_t kMaxTraitBytes = 256;
 
 // A worker's status is an open string: these are the ones Muster itself knows.
 namespace worker_status {

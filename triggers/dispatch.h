@@ -42,8 +42,8 @@ class Dispatch {
   // Fires what is due by its schedule, once however often it was missed; on the leader alone.
   void tick();
 
-  // Starts the machine of a trigger, whose firing is noted by others. An empty pool means the one in
-  // its input, else every pool. False when the same waits to be done already.
+  // Starts the machine of a trigger, whose firing is noted by others. An empty pool means the one
+  // in its input, else every pool. False when the same waits to be done already.
   bool start(const TriggerSpec& spec, const PoolId& pool, const std::string& run_id);
 
   // The id of a run that is not noted in the store.

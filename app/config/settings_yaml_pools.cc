@@ -8,6 +8,7 @@
 #include "models/ids.h"
 #include "models/json/json_doc.h"
 #include "models/json/pool_json.h"
+#include "models/worker.h"
 
 namespace muster {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 constexpr std::string_view kNameShape = "1 to 128 letters, digits or . _ ~ : -";
 constexpr std::string_view kCommandShape = "a program and its arguments like [python3, analyze.py]";
 // As many, and as long, as a worker may register with.
-constexpr std::size_t kMostTraits = 1000;
-constexpr std::size_t kMaxTraitBytes = 256;
 
 bool isVariableName(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) return false;

@@ -30,9 +30,10 @@ RegisterRequest readRegistration(JsonValue value, std::vector<FieldError>& fault
   worker.pool = in.id("pool_id").value_or("");
   worker.host = in.text("host", 1, 256).value_or("");
   worker.pid = in.integer("pid", 1, std::numeric_limits<std::int32_t>::max());
-  worker.capabilities = in.texts("capabilities", 1000, 256).value_or(std::vector<std::string>{});
+  worker.capabilities =
+      in.texts("capabilities", kMostTraits, kMaxTraitBytes).value_or(std::vector<std::string>{});
   worker.executor_types =
-      in.texts("executor_types", 1000, 256).value_or(std::vector<std::string>{});
+      in.texts("executor_types", kMostTraits, kMaxTraitBytes).value_or(std::vector<std::string>{});
   worker.slots = static_cast<int>(in.integer("slots", 1, 1000).value_or(1));
   worker.mode = in.oneOf("mode", {"once", "loop"}).value_or("");
   worker.region = in.text("region", 1, 128).value_or("");

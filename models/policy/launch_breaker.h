@@ -10,7 +10,7 @@ namespace muster {
 
 // How the launches of one template version in a pool have gone.
 struct LaunchRecord {
-  std::int64_t failures = 0;  // in a row
+  std::int64_t failures = 0;     // in a row
   std::int64_t successes = 0;    // counted until they are enough
   std::optional<Time> retry_at;  // no launch before that
   bool suspended = false;

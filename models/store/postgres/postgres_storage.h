@@ -1,8 +1,8 @@
 #pragma once
 
-#include <memory>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
