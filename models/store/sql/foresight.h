@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "models/job.h"
@@ -32,8 +34,9 @@ struct Foresight {
   // A wish that nobody shares is left to its unit.
   explicit Foresight(std::vector<Wish> wishes) {
     for (Wish& wish : wishes) {
-      if (wish.kind == Wish::Kind::kClaim) claims.push_back(std::move(wish));
-      if (wish.kind == Wish::Kind::kComplete) completions.push_back(std::move(wish));
+      if (wish.kind == Wish::Kind::kNone) continue;
+      auto& kin = wish.kind == Wish::Kind::kClaim ? claims : completions;
+      kin.push_back(std::move(wish));
     }
     if (claims.size() == 1) claims.clear();
     if (completions.size() == 1) completions.clear();
