@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::string_view kNameShape = "1 to 128 letters, digits or . _ ~ : -";
 constexpr std::string_view kCommandShape = "a program and its arguments like [python3, analyze.py]";
-// As many, and as long, as a worker may register with.
 
 bool isVariableName(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) return false;
