@@ -34,6 +34,8 @@ constexpr std::string_view kPoolPaused = "pool.paused";
 constexpr std::string_view kPoolResumed = "pool.resumed";
 constexpr std::string_view kPoolScaled = "pool.scaled";
 constexpr std::string_view kPoolLaunchSuspended = "pool.launch_suspended";
+constexpr std::string_view kPoolCircuitOpened = "pool.circuit_opened";
+constexpr std::string_view kPoolCircuitClosed = "pool.circuit_closed";
 constexpr std::string_view kPoolDeleted = "pool.deleted";
 constexpr std::string_view kTriggerFired = "trigger.fired";
 constexpr std::string_view kTriggerRejected = "trigger.rejected";
@@ -44,14 +46,15 @@ constexpr std::string_view kLeaderLost = "leader.lost";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
-    kJobCreated,     kJobClaimed,       kJobProgress,       kJobCompleted,
-    kJobFailed,      kJobPoisoned,      kJobReleased,       kJobReassigned,
-    kJobCancelled,   kJobRetried,       kJobExpired,        kJobLateResultDropped,
-    kWorkerStarting, kWorkerRegistered, kWorkerTerminating, kWorkerTerminated,
-    kWorkerLost,     kWorkerExited,     kPoolCreated,       kPoolUpdated,
-    kPoolPaused,     kPoolResumed,      kPoolScaled,        kPoolLaunchSuspended,
-    kPoolDeleted,    kTriggerFired,     kTriggerRejected,   kNodeJoined,
-    kNodeLost,       kLeaderElected,    kLeaderLost};
+    kJobCreated,        kJobClaimed,        kJobProgress,       kJobCompleted,
+    kJobFailed,         kJobPoisoned,       kJobReleased,       kJobReassigned,
+    kJobCancelled,      kJobRetried,        kJobExpired,        kJobLateResultDropped,
+    kWorkerStarting,    kWorkerRegistered,  kWorkerTerminating, kWorkerTerminated,
+    kWorkerLost,        kWorkerExited,      kPoolCreated,       kPoolUpdated,
+    kPoolPaused,        kPoolResumed,       kPoolScaled,        kPoolLaunchSuspended,
+    kPoolCircuitOpened, kPoolCircuitClosed, kPoolDeleted,       kTriggerFired,
+    kTriggerRejected,   kNodeJoined,        kNodeLost,          kLeaderElected,
+    kLeaderLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.
@@ -69,6 +72,7 @@ struct Event {
   // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run, a
   // launched worker took to register.
   Millis took{0};
+  Millis since_due{0};  // of a try that ended: from when the job was due
 };
 
 }  // namespace muster

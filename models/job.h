@@ -24,6 +24,7 @@ inline bool isFinished(JobStatus status) {
 struct NewJob {
   std::string data;  // JSON
   std::optional<int> max_retries = {};
+  std::string retry = {};  // JSON object that overrides parts of the pool's, empty: none
   int priority = 0;
   Millis delay{0};
   std::optional<Time> available_at = {};
@@ -70,6 +71,7 @@ struct Job {
   std::string affinity;
   std::string resource_refs;  // JSON array, empty: none
   std::string traceparent;
+  std::string retry;       // JSON object that overrides parts of the pool's, empty: none
   std::string effect_key;  // the same for every try: sha256(id, data)
 };
 
@@ -90,6 +92,8 @@ struct Attempt {
 // What a worker can tell of a try that did not work out.
 struct FailureReport {
   std::string error;
+  std::string error_class =
+      {};  // what failures of one cause have in common; empty: see errorClass()
   bool retryable = true;
   bool cancelled = false;  // the worker stopped because it was told to
   std::optional<Millis> retry_after;

@@ -1,5 +1,7 @@
 #include "models/pool.h"
 
+#include "models/policy/adaptive.h"
+
 namespace muster {
 
 PoolSettings PoolSettings::builtIn() {
@@ -23,11 +25,17 @@ PoolSettings PoolSettings::builtIn() {
   s.scale_up_step = 2;
   s.scale_down_step = 1;
   s.scale_decision_interval_ms = 1500;
+  s.latency_signal = "wait";
+  s.predictive = false;
   s.max_retries = 3;
   s.retry_base_ms = 400;
   s.retry_jitter = 0.2;
   s.retry_cap_ms = 60'000;
   s.per_tenant_concurrency = 3;
+  s.circuit_failures = 0;
+  s.circuit_window_seconds = 300;
+  s.circuit_probe_seconds = 30;
+  s.circuit_probe_cap_seconds = 600;
   return s;
 }
 
@@ -40,7 +48,22 @@ PoolSettings overlay(const PoolSettings& base, const PoolSettings& top) {
 }
 
 PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given) {
-  PoolSettings settings = overlay(defaults, given);
+  PoolSettings base = defaults;
+  const auto& mode = given.scaling_mode ? given.scaling_mode : defaults.scaling_mode;
+  if (mode == "adaptive") {
+    base.min_workers = defaults.adaptive_min_workers;
+    base.max_workers = defaults.adaptive_max_workers;
+    if (const auto preset = given.preset ? findPreset(*given.preset) : std::nullopt) {
+      base.min_workers = preset->min_workers;
+      base.max_workers = preset->max_workers;
+      base.target_p95_latency_ms = preset->target_p95_latency_ms;
+      base.target_queue_depth = preset->target_queue_depth;
+      base.scale_up_step = preset->scale_up_step;
+      base.scale_down_step = preset->scale_down_step;
+      base.scale_decision_interval_ms = preset->interval.count();
+    }
+  }
+  PoolSettings settings = overlay(base, given);
   if (!settings.stale_threshold_seconds) {
     settings.stale_threshold_seconds =
         std::chrono::duration_cast<Seconds>(settings.staleAfter()).count();

@@ -15,6 +15,15 @@
 
 namespace muster {
 
+// From each time the schedule is due the pool keeps at least so many workers, until the next of its
+// schedules is due.
+struct ScheduledFloor {
+  std::string cron;
+  std::string timezone;  // IANA name, empty: UTC
+  std::int64_t min_workers = 0;
+  bool operator==(const ScheduledFloor&) const = default;
+};
+
 // The settings of a pool. In what a client sends and the store keeps, only what was set is
 // present; inForce() fills in the service's defaults.
 struct PoolSettings {
@@ -42,6 +51,9 @@ struct PoolSettings {
   std::optional<std::int64_t> scale_up_step;
   std::optional<std::int64_t> scale_down_step;
   std::optional<std::int64_t> scale_decision_interval_ms;
+  std::optional<std::string> latency_signal;
+  std::optional<bool> predictive;
+  std::optional<std::vector<ScheduledFloor>> schedules;
 
   std::optional<std::int64_t> max_retries;
   std::optional<std::int64_t> retry_base_ms;
@@ -49,6 +61,15 @@ struct PoolSettings {
   std::optional<std::int64_t> retry_cap_ms;
 
   std::optional<std::int64_t> per_tenant_concurrency;
+
+  std::optional<std::int64_t> circuit_failures;  // 0: no circuit breaker
+  std::optional<std::int64_t> circuit_window_seconds;
+  std::optional<std::int64_t> circuit_probe_seconds;
+  std::optional<std::int64_t> circuit_probe_cap_seconds;
+
+  // Of the service's defaults alone: what holds for pools in adaptive mode that name no preset.
+  std::int64_t adaptive_min_workers = 1;
+  std::int64_t adaptive_max_workers = 12;
 
   bool operator==(const PoolSettings&) const = default;
 
@@ -106,17 +127,28 @@ void eachPoolField(Visitor visit) {
   visit("scaling", "scale_down_step", &P::scale_down_step, FieldRule{0, kMany});
   visit("scaling", "scale_decision_interval_ms", &P::scale_decision_interval_ms,
         FieldRule{0, kCount});
+  visit("scaling", "latency_signal", &P::latency_signal, FieldRule{0, 0, {"wait", "run", "total"}});
+  visit("scaling", "predictive", &P::predictive, FieldRule{});
+  visit("scaling", "schedules", &P::schedules, FieldRule{0, kMany});
   visit("retry", "max_retries", &P::max_retries, FieldRule{0, 1000});
   visit("retry", "base_ms", &P::retry_base_ms, FieldRule{0, kCount});
   visit("retry", "jitter", &P::retry_jitter, FieldRule{0, 1});
   visit("retry", "cap_ms", &P::retry_cap_ms, FieldRule{0, kCount});
   visit("limits", "per_tenant_concurrency", &P::per_tenant_concurrency, FieldRule{1, kMany});
+  visit("circuit", "failures", &P::circuit_failures, FieldRule{0, 1000});
+  visit("circuit", "window_seconds", &P::circuit_window_seconds, FieldRule{1, kDay});
+  visit("circuit", "probe_seconds", &P::circuit_probe_seconds, FieldRule{1, kDay});
+  visit("circuit", "probe_cap_seconds", &P::circuit_probe_cap_seconds, FieldRule{1, kDay});
 }
+
+// The groups above, as JSON objects of the pool.
+inline constexpr std::string_view kPoolGroups[] = {"scaling", "retry", "limits", "circuit"};
 
 // What `top` sets, and `base` for the rest.
 PoolSettings overlay(const PoolSettings& base, const PoolSettings& top);
 
-// The settings of a pool that sets `given`, in a service with these defaults.
+// The settings of a pool that sets `given`, in a service with these defaults. In adaptive mode what
+// is not given comes from the preset, if one is named.
 PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given);
 
 // Takes back a setting by its name, like "template" or "scaling.max_workers", so that the default

@@ -41,13 +41,11 @@ const Field* findField(const std::vector<Field>& fields, std::string_view key) {
   return nullptr;
 }
 
-// What is a number, true or false stays so; the rest is text, for the service to judge.
+// What is a number, a list, true or false stays so; the rest is text, for the service to judge.
 std::string valueJson(const Field& field, std::string_view value) {
   if (!field.is_text) {
     const auto doc = JsonDoc::parse(value);
-    const bool is_plain =
-        doc && !doc->root().isObject() && !doc->root().isArray() && !doc->root().isNull();
-    if (is_plain) return std::string(value);
+    if (doc && !doc->root().isObject() && !doc->root().isNull()) return std::string(value);
   }
   return JsonWriter().value(value).take();
 }

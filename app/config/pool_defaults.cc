@@ -9,6 +9,8 @@ PoolSettings poolDefaults(const Settings& settings) {
   pool.heartbeat_interval_seconds = settings.heartbeat_interval.count();
   if (settings.stale_threshold) pool.stale_threshold_seconds = settings.stale_threshold->count();
   pool.max_workers = settings.max_workers;
+  pool.adaptive_min_workers = settings.adaptive_min_workers;
+  pool.adaptive_max_workers = settings.adaptive_max_workers;
   pool.max_retries = settings.max_retries;
   pool.retry_base_ms = settings.retry_base.count();
   pool.retry_jitter = settings.retry_jitter;

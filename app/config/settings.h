@@ -89,6 +89,8 @@ struct Settings {
   std::string current_region = "default";
 
   int max_workers = 10;
+  int adaptive_min_workers = 1;
+  int adaptive_max_workers = 12;
   Millis target_p95_latency{2000};
   int target_queue_depth = 50;
   int scale_up_step = 2;

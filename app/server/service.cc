@@ -45,6 +45,7 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.auto_create_pools = settings.auto_create_pools;
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
+  rules.zones = findZone;
   return rules;
 }
 

@@ -8,8 +8,47 @@
 namespace muster {
 namespace {
 
+constexpr std::size_t kMostSchedules = 100;
+
+std::optional<std::vector<ScheduledFloor>> readSchedules(ObjectReader& in, std::string_view name,
+                                                         const FieldRule& rule,
+                                                         std::vector<FieldError>& faults) {
+  const auto list = in.array(name, 0, kMostSchedules);
+  if (!list) return std::nullopt;
+  std::vector<ScheduledFloor> schedules;
+  for (const JsonValue value : *list) {
+    const std::string place = in.pointer(name) + "/" + std::to_string(schedules.size());
+    ObjectReader item(value, place, faults);
+    ScheduledFloor& floor = schedules.emplace_back();
+    floor.cron = item.required("cron", item.text("cron", 1, 200));
+    floor.timezone = item.text("timezone", 1, 100).value_or("");
+    floor.min_workers = item.required(
+        "min_workers", item.integer("min_workers", static_cast<std::int64_t>(rule.min),
+                                    static_cast<std::int64_t>(rule.max)));
+    item.finish();
+  }
+  return schedules;
+}
+
+void writeField(JsonWriter& out, std::string_view name,
+                const std::vector<ScheduledFloor>& schedules) {
+  out.key(name).beginArray();
+  for (const ScheduledFloor& floor : schedules) {
+    out.beginObject().field("cron", floor.cron);
+    if (!floor.timezone.empty()) out.field("timezone", floor.timezone);
+    out.field("min_workers", floor.min_workers).endObject();
+  }
+  out.endArray();
+}
+
 template <class T>
-std::optional<T> readField(ObjectReader& in, std::string_view name, const FieldRule& rule) {
+void writeField(JsonWriter& out, std::string_view name, const T& value) {
+  out.field(name, value);
+}
+
+template <class T>
+std::optional<T> readField(ObjectReader& in, std::string_view name, const FieldRule& rule,
+                           std::vector<FieldError>& faults) {
   if constexpr (std::is_same_v<T, bool>) {
     return in.boolean(name);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -17,6 +56,8 @@ std::optional<T> readField(ObjectReader& in, std::string_view name, const FieldR
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
     return in.integer(name, static_cast<std::int64_t>(rule.min),
                       static_cast<std::int64_t>(rule.max));
+  } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
+    return readSchedules(in, name, rule, faults);
   } else if (rule.choices.empty()) {
     return in.id(name);
   } else {
@@ -36,7 +77,7 @@ void writeFields(JsonWriter& out, const PoolSettings& settings) {
   eachPoolField([&](std::string_view group, std::string_view name, auto member, const FieldRule&) {
     if (!(settings.*member)) return;
     enter(group);
-    out.field(name, *(settings.*member));
+    writeField(out, name, *(settings.*member));
   });
   enter("");
 }
@@ -48,7 +89,7 @@ PoolSettings readPoolSettings(JsonValue value, std::vector<FieldError>& faults,
   PoolSettings settings;
   std::map<std::string, ObjectReader, std::less<>> readers;
   ObjectReader& top = readers.emplace("", ObjectReader(value, pointer, faults)).first->second;
-  for (const char* group : {"scaling", "retry", "limits"}) {
+  for (const std::string_view group : kPoolGroups) {
     if (const auto nested = top.object(group)) {
       readers.emplace(group, ObjectReader(*nested, top.pointer(group), faults));
     }
@@ -58,7 +99,7 @@ PoolSettings readPoolSettings(JsonValue value, std::vector<FieldError>& faults,
         const auto reader = readers.find(group);
         if (reader == readers.end()) return;
         using Field = typename std::remove_reference_t<decltype(settings.*member)>::value_type;
-        settings.*member = readField<Field>(reader->second, name, rule);
+        settings.*member = readField<Field>(reader->second, name, rule, faults);
       });
   for (auto& [group, reader] : readers) reader.finish();
   return settings;

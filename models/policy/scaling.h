@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/policy/adaptive.h"
 #include "models/policy/unplaceable.h"
 
 namespace muster {
@@ -25,6 +26,17 @@ struct ScaleState {
   std::int64_t idle = 0;         // I
   std::int64_t terminating = 0;  // T
   std::int64_t maybe_alive = 0;  // Z: silent, but not proven dead
+  std::int64_t drainable = 0;    // of the idle, those that were launched and may be asked to stop
+  // The fewest workers to spare in the last while; absent: not watched for long enough.
+  std::optional<std::int64_t> spare_for_a_while;
+  // What adaptive mode looks at besides.
+  double p95_latency_ms = 0;
+  std::optional<Millis> last_scale_age;
+  // Floors that depend on the time; 0: none.
+  std::int64_t scheduled_floor = 0;
+  std::int64_t predicted_floor = 0;
+  // By the pool's circuit breaker; absent: it is closed.
+  std::optional<std::int64_t> circuit_allows;
 
   // R: jobs that are worth a launch.
   std::int64_t launchable() const { return runnable - elsewhere; }
@@ -49,6 +61,7 @@ struct ScaleConfig {
   std::int64_t slots = 1;                      // k: jobs a worker runs at a time
   std::int64_t jobs_per_worker = 1;            // q: jobs one new worker should take
   std::optional<std::int64_t> target_workers;  // set: the number of workers is given
+  std::optional<AdaptiveConfig> adaptive;      // set: the number follows depth and latency
 };
 
 namespace binding_limit {
@@ -58,6 +71,8 @@ constexpr std::string_view kMaxWorkers = "max_workers";
 constexpr std::string_view kHostSlots = "host_slots";
 constexpr std::string_view kLaunchRate = "launch_rate";
 constexpr std::string_view kBreaker = "breaker";
+constexpr std::string_view kCooldown = "cooldown";
+constexpr std::string_view kCircuit = "circuit";
 constexpr std::string_view kPaused = "paused";
 constexpr std::string_view kNoTemplate = "no_template";
 constexpr std::string_view kUnknownState = "unknown_state";
@@ -70,6 +85,8 @@ struct ScaleDecision {
   std::int64_t needed = 0;  // launches without limits
   std::int64_t to_launch = 0;
   std::int64_t to_drain = 0;  // workers to be asked to stop
+  bool drains_busy = false;   // not only idle ones
+  std::int64_t spare = 0;     // workers that nothing asks for now
   std::string_view binding_limit = binding_limit::kNoDemand;
   std::string reason;  // one sentence
 };

@@ -52,6 +52,8 @@ template <class T>
 T sample() {
   if constexpr (std::is_same_v<T, std::string>) {
     return "x";
+  } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
+    return {{"0 8 * * *", "", 2}};
   } else {
     return T(1);
   }

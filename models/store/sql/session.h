@@ -16,6 +16,7 @@
 #include "models/store/random.h"
 #include "models/store/sql/foresight.h"
 #include "models/store/sql/sql_connection.h"
+#include "models/time_zone.h"
 
 namespace muster {
 
@@ -43,6 +44,7 @@ struct StoreRules {
   std::string host;                                 // where this node launches workers
   std::string node;                                 // its id; empty: the only node of this store
   std::map<std::string, LaunchTemplate> templates;  // by name; a pool can name no other
+  ZoneLookup zones;                                 // of schedules; empty: only UTC is known
 };
 
 // What the parts of a Store share while a unit of work runs: the connection, the time, the events

@@ -23,6 +23,8 @@ T allowed(const FieldRule& rule) {
     return rule.choices.empty() ? "some-name" : rule.choices.back();
   } else if constexpr (std::is_same_v<T, bool>) {
     return true;
+  } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
+    return {{"0 8 * * 1-5", "Europe/Berlin", 5}, {"0 18 * * *", "", 0}};
   } else {
     return static_cast<T>(rule.max);
   }
