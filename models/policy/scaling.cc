@@ -23,55 +23,148 @@ ScaleDecision hold(const ScaleState& state, std::string_view limit, std::string 
 }
 
 // Once-workers without a job to claim would only come and go.
-std::int64_t floorOf(std::int64_t wanted, const ScaleState& state, const ScaleConfig& config) {
+std::int64_t usable(std::int64_t wanted, const ScaleState& state, const ScaleConfig& config) {
   return config.loop ? wanted : std::min(wanted, state.launchable() + state.claimed);
 }
 
-struct Demand {
-  std::int64_t launches;
-  std::string why;
+// Places for jobs that are free, or will be with the workers on their way.
+std::int64_t coming(const ScaleState& state, const ScaleConfig& config) {
+  return state.free_slots + state.starting * std::max<std::int64_t>(config.slots, 1);
+}
+
+// The least number of workers that is wanted, and by whom.
+struct Floor {
+  std::int64_t workers;
+  std::string_view because;
 };
+
+Floor floorOf(const ScaleState& state, std::int64_t min_workers) {
+  if (state.predicted_floor > std::max(min_workers, state.scheduled_floor)) {
+    return {state.predicted_floor, " by prediction"};
+  }
+  if (state.scheduled_floor > min_workers) return {state.scheduled_floor, " by schedule"};
+  return {min_workers, ""};
+}
+
+struct Demand {
+  std::int64_t launches = 0;
+  std::int64_t drains = 0;
+  bool drains_busy = false;
+  std::int64_t spare = 0;  // workers that nothing asks for now
+  std::string why;
+  std::string_view limit = binding_limit::kNoDemand;  // why it asks for nobody, if so
+};
+
+// Idle loop workers beyond what jobs, warmth and floor ask for. Those that were started by hand are
+// not ours to stop, and once-workers end by themselves.
+std::int64_t spareWorkers(const ScaleState& state, const ScaleConfig& config, std::int64_t idle,
+                          std::int64_t floor) {
+  if (!config.loop) return 0;
+  const std::int64_t most = std::min(state.drainable, state.current() - floor);
+  return std::max<std::int64_t>(std::min(idle - config.warm_idle, most), 0);
+}
 
 Demand queueDemand(const ScaleState& state, const ScaleConfig& config) {
   const std::int64_t slots = std::max<std::int64_t>(config.slots, 1);
   const std::int64_t jobs_each = std::max<std::int64_t>(config.jobs_per_worker, 1);
-  const std::int64_t coming = state.free_slots + state.starting * slots;
-  const std::int64_t unserved = std::max<std::int64_t>(state.launchable() - coming, 0);
-  const std::int64_t spare = std::max<std::int64_t>(coming - state.launchable(), 0) / slots;
-  const std::int64_t warm = std::max<std::int64_t>(config.warm_idle - spare, 0);
+  const std::int64_t places = coming(state, config);
+  const std::int64_t unserved = std::max<std::int64_t>(state.launchable() - places, 0);
+  const std::int64_t idle = std::max<std::int64_t>(places - state.launchable(), 0) / slots;
+  const std::int64_t warm = std::max<std::int64_t>(config.warm_idle - idle, 0);
   const std::int64_t need = ceilDivide(unserved, jobs_each) + warm;
-  const std::int64_t floor = floorOf(config.min_workers, state, config) - state.current();
-  std::string why = fmt::format("{}, {} free, {} starting", count(state.runnable, "runnable job"),
-                                count(state.free_slots, "slot"), state.starting);
+  const Floor floor = floorOf(state, config.min_workers);
+  const std::int64_t below = usable(floor.workers, state, config) - state.current();
+  Demand demand;
+  demand.launches = std::max({need, below, std::int64_t{0}});
+  demand.why = fmt::format("{}, {} free, {} starting", count(state.runnable, "runnable job"),
+                           count(state.free_slots, "slot"), state.starting);
   if (state.elsewhere > 0) {
-    why += fmt::format(", {} not for workers launched here", count(state.elsewhere, "job"));
+    demand.why += fmt::format(", {} not for workers launched here", count(state.elsewhere, "job"));
   }
-  if (warm > 0) why += fmt::format(", {} kept warm", config.warm_idle);
-  if (floor > need) why += fmt::format(", at least {} wanted", config.min_workers);
-  return {std::max({need, floor, std::int64_t{0}}), std::move(why)};
+  if (warm > 0) demand.why += fmt::format(", {} kept warm", config.warm_idle);
+  if (below > need) {
+    demand.why += fmt::format(", at least {} wanted{}", floor.workers, floor.because);
+  }
+  if (demand.launches > 0) return demand;
+  demand.spare = spareWorkers(state, config, idle, floor.workers);
+  demand.drains = std::min(demand.spare, state.spare_for_a_while.value_or(0));
+  demand.why += demand.drains == 0
+                    ? ": nobody is needed"
+                    : fmt::format(": {} idle for a while, to stop", count(demand.drains, "worker"));
+  return demand;
 }
 
 Demand targetDemand(const ScaleState& state, const ScaleConfig& config) {
-  const std::int64_t target = floorOf(*config.target_workers, state, config);
-  return {std::max<std::int64_t>(target - state.current(), 0),
-          fmt::format("target is {}, {} there", count(*config.target_workers, "worker"),
-                      state.current())};
+  const std::int64_t target = *config.target_workers;
+  Demand demand;
+  demand.why = fmt::format("target is {}, {} there", count(target, "worker"), state.current());
+  demand.launches = std::max<std::int64_t>(usable(target, state, config) - state.current(), 0);
+  demand.drains = std::max<std::int64_t>(state.busy + state.idle - target, 0);
+  demand.drains_busy = true;
+  if (demand.drains > 0) {
+    demand.launches = 0;
+    demand.why += fmt::format(": {} to stop", demand.drains);
+  } else if (demand.launches == 0) {
+    demand.why += ": nobody is needed";
+  }
+  return demand;
+}
+
+Demand adaptiveDemand(const ScaleState& state, const ScaleConfig& config) {
+  AdaptiveConfig bounds = *config.adaptive;
+  const Floor floor = floorOf(state, bounds.min_workers);
+  bounds.min_workers = usable(std::min(floor.workers, bounds.max_workers), state, config);
+  const AdaptiveDecision decision =
+      decideAdaptive({state.current(), state.launchable(), state.p95_latency_ms, state.claimed,
+                      state.last_scale_age},
+                     bounds);
+  Demand demand;
+  demand.why = decision.reason;
+  if (decision.direction == "hold") {
+    if (decision.cooldown_left > Millis(0)) {
+      demand.limit = binding_limit::kCooldown;
+    } else if (!decision.up_reasons.empty() && state.current() >= bounds.max_workers) {
+      demand.limit = binding_limit::kMaxWorkers;
+    }
+    return demand;
+  }
+  if (decision.direction == "up") {
+    demand.launches = decision.desired_workers - state.current();
+    if (decision.desired_workers == bounds.min_workers) demand.why += floor.because;
+    if (!config.loop) {
+      const std::int64_t unserved =
+          std::max<std::int64_t>(state.launchable() - coming(state, config), 0);
+      if (unserved < demand.launches) {
+        demand.launches = unserved;
+        demand.why += fmt::format("; {} without a worker to come", count(unserved, "job"));
+      }
+    }
+    return demand;
+  }
+  demand.drains = std::min(spareWorkers(state, config, state.idle, bounds.min_workers),
+                           state.current() - decision.desired_workers);
+  demand.why += demand.drains > 0 ? fmt::format(": {} to stop", demand.drains)
+                : config.loop     ? ": nobody is idle"
+                                  : ": workers end with their job";
+  return demand;
+}
+
+Demand demandOf(const ScaleState& state, const ScaleConfig& config) {
+  if (config.target_workers) return targetDemand(state, config);
+  return config.adaptive ? adaptiveDemand(state, config) : queueDemand(state, config);
 }
 
 ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
                              const ScaleConfig& config) {
   if (!state.known) return hold(state, binding_limit::kUnknownState, "the pool cannot be read");
-  const bool targeted = config.target_workers.has_value();
-  const std::int64_t surplus =
-      targeted ? std::max<std::int64_t>(state.busy + state.idle - *config.target_workers, 0) : 0;
-  if (surplus > 0) {
-    auto down =
-        hold(state, binding_limit::kDemand,
-             fmt::format("target is {}, {} there: {} to stop",
-                         count(*config.target_workers, "worker"), state.current(), surplus));
+  Demand demand = demandOf(state, config);
+  if (demand.drains > 0) {
+    ScaleDecision down = hold(state, binding_limit::kDemand, std::move(demand.why));
     down.direction = "down";
-    down.to_drain = surplus;
-    down.desired_workers = state.current() - surplus;
+    down.to_drain = demand.drains;
+    down.drains_busy = demand.drains_busy;
+    down.spare = demand.spare;
+    down.desired_workers -= demand.drains;
     return down;
   }
   if (config.paused) return hold(state, binding_limit::kPaused, "the pool is paused");
@@ -79,9 +172,15 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
     return hold(state, binding_limit::kNoTemplate,
                 "the pool has no template, so nothing can be launched for it");
   }
-  const Demand demand = targeted ? targetDemand(state, config) : queueDemand(state, config);
+  if (state.circuit_allows == 0 && state.pending > 0) {
+    return hold(state, binding_limit::kCircuit,
+                "the circuit is open after too many failures of one kind, and its next probe is "
+                "not due yet");
+  }
   if (demand.launches == 0) {
-    return hold(state, binding_limit::kNoDemand, demand.why + ": nobody is needed");
+    ScaleDecision none = hold(state, demand.limit, std::move(demand.why));
+    none.spare = demand.spare;
+    return none;
   }
 
   const std::int64_t places =
