@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "models/json/decision_json.h"
+#include "models/json/explain_json.h"
 #include "models/json/json_reader.h"
 
 namespace muster {
@@ -22,7 +23,7 @@ Error noPool(const PoolId& id) {
 }
 
 Outcome scaleReply(Store& store, const Pool& pool) {
-  const ScaleState state = store.launches().state(pool);
+  const ScaleState state = store.scaling().state(pool);
   JsonWriter out;
   out.beginObject().field("pool_id", pool.id).field("mode", *pool.settings.scaling_mode);
   out.field("current_workers", state.current());
@@ -47,6 +48,7 @@ void CheckController::addRoutes(Router& router) {
              {.answer = [this](const RequestPtr& request, Respond respond) {
                check(request, std::move(respond));
              }});
+  router.add("POST", "/v1/autoscaler/explain", Scope::kRead, {.read = method(&C::explainFigures)});
   router.add("GET", pool + "/decisions", Scope::kRead, {.read = method(&C::decisions)});
   router.add("GET", pool + "/scale", Scope::kRead, {.read = method(&C::scale)});
   router.add("PUT", pool + "/scale", Scope::kAdmin, {.write = method(&C::setScale)});
@@ -60,6 +62,19 @@ Result<Work> CheckController::explain(const Request& request) {
   if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
   return [this, id = *std::move(id), max_workers](Store& store) {
     return decisionReply(checker_.preview(store, id, max_workers));
+  };
+}
+
+Result<Work> CheckController::explainFigures(const Request& request) {
+  const auto body = parseBody(request);
+  if (!body) return tl::unexpected(body.error());
+  std::vector<FieldError> faults;
+  auto figures = readExplain(body->root(), defaults_, faults);
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  return [figures = std::move(figures)](Store& store) -> Outcome {
+    JsonWriter out;
+    writeExplanation(out, figures, store.now());
+    return Reply::json(200, std::move(out));
   };
 }
 

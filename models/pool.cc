@@ -1,6 +1,6 @@
 #include "models/pool.h"
 
-#include "models/policy/adaptive.h"
+#include <algorithm>
 
 namespace muster {
 
@@ -64,11 +64,29 @@ PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given) {
     }
   }
   PoolSettings settings = overlay(base, given);
+  // Whoever lowers only the maximum means no more than that.
+  if (!given.min_workers)
+    settings.min_workers = std::min(*settings.min_workers, *settings.max_workers);
   if (!settings.stale_threshold_seconds) {
     settings.stale_threshold_seconds =
         std::chrono::duration_cast<Seconds>(settings.staleAfter()).count();
   }
   return settings;
+}
+
+AdaptiveConfig adaptiveConfigOf(const PoolSettings& s) {
+  return {*s.min_workers,
+          *s.max_workers,
+          *s.target_p95_latency_ms,
+          *s.target_queue_depth,
+          *s.scale_up_step,
+          *s.scale_down_step,
+          Millis(*s.scale_decision_interval_ms)};
+}
+
+bool keepsWorkers(const PoolSettings& s) {
+  return s.scaling_mode != "queue" || *s.min_workers > 0 || *s.warm_idle > 0 || *s.predictive ||
+         (s.schedules && !s.schedules->empty());
 }
 
 bool unsetField(PoolSettings& settings, std::string_view name) {
@@ -88,6 +106,12 @@ std::optional<std::pair<std::string, std::string>> contradiction(const PoolSetti
   }
   if (*settings.warm_idle > *settings.max_workers) {
     return {{"/scaling/warm_idle", "must not be above max_workers"}};
+  }
+  for (std::size_t i = 0; settings.schedules && i < settings.schedules->size(); ++i) {
+    if ((*settings.schedules)[i].min_workers > *settings.max_workers) {
+      return {{"/scaling/schedules/" + std::to_string(i) + "/min_workers",
+               "must not be above max_workers"}};
+    }
   }
   if (settings.stale_threshold_seconds &&
       *settings.stale_threshold_seconds < *settings.heartbeat_interval_seconds) {

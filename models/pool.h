@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/ids.h"
+#include "models/policy/adaptive.h"
 #include "models/policy/retry.h"
 #include "models/policy/staleness.h"
 #include "models/policy/unplaceable.h"
@@ -150,6 +151,13 @@ PoolSettings overlay(const PoolSettings& base, const PoolSettings& top);
 // The settings of a pool that sets `given`, in a service with these defaults. In adaptive mode what
 // is not given comes from the preset, if one is named.
 PoolSettings inForce(const PoolSettings& defaults, const PoolSettings& given);
+
+// What a pool in adaptive mode goes by.
+AdaptiveConfig adaptiveConfigOf(const PoolSettings& in_force);
+
+// Whether the pool wants workers also without jobs, so that they are not to leave by themselves
+// when they are idle: the checker says when they are too many.
+bool keepsWorkers(const PoolSettings& in_force);
 
 // Takes back a setting by its name, like "template" or "scaling.max_workers", so that the default
 // holds again; false when there is none of that name.

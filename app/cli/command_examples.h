@@ -92,6 +92,16 @@ Examples:
   muster scale --pool emails
   muster scale --pool emails --target-workers 4)";
 
+constexpr const char* kExplainFooter =
+    R"(Nothing is changed, and no pool is needed. Figures of adaptive mode: current_workers, queue_depth,
+p95_latency_ms and in_flight_jobs (all four), last_scale_age_ms; settings: preset, or single ones like
+max_workers, target_queue_depth, scale_up_step. With mode=queue: runnable, busy, idle, starting, …
+
+Examples:
+  muster explain current_workers=5 queue_depth=100 p95_latency_ms=3000 in_flight_jobs=5
+  muster explain current_workers=5 queue_depth=100 p95_latency_ms=300 in_flight_jobs=5 preset=low-latency
+  muster explain mode=queue runnable=10 busy=3 max_workers=5)";
+
 constexpr const char* kDecisionsFooter =
     R"(The newest first. A decision that says the same as the one
 before it is not kept.

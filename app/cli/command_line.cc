@@ -311,6 +311,8 @@ class Grammar {
     addWith(addCheckOptions, "check", "launch the workers that are needed", kCheckFooter);
     addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
     addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
+    addWith(addExplainOptions, "explain", "what would be decided about given figures",
+            kExplainFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
@@ -372,7 +374,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
-    {{"check", "reap", "scale", "decisions", "top"}, &Grammar::addScaling},
+    {{"check", "reap", "scale", "explain", "decisions", "top"}, &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},

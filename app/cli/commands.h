@@ -163,6 +163,10 @@ struct ScaleCommand {
   std::optional<std::int64_t> target_workers;  // not set: only show
 };
 
+struct ExplainCommand {
+  std::vector<std::string> figures;  // name=value
+};
+
 struct DecisionsCommand {
   std::string pool;
   std::size_t limit = 20;
@@ -241,6 +245,7 @@ int run(const WorkerStopCommand& command, ApiClient& api, Terminal& terminal);
 int run(const CheckCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ExplainCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TopCommand& command, ApiClient& api, Terminal& terminal);

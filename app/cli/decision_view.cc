@@ -19,8 +19,9 @@ std::vector<Pair> pairsOf(JsonValue decision, const char* name) {
   return pairs;
 }
 
-// The rate is a limit by its own name; what it allows stands among the limits as tokens.
+// Some stand among the limits under another name.
 std::string limitField(const std::string& binding) {
+  if (binding == "cooldown") return "scale_decision_interval_ms";
   return binding == "launch_rate" ? "launch_tokens" : binding;
 }
 
@@ -89,6 +90,31 @@ std::string decisionText(JsonValue decision, std::size_t width, bool color) {
   }
   return printable(textOf(decision, "reason")) + "\n\n" + table.render(width, color) +
          unplaceableTable(decision, width, color);
+}
+
+std::string adaptiveText(JsonValue explanation, bool color) {
+  std::vector<std::pair<std::string, Cell>> pairs;
+  pairs.emplace_back("direction", directionOf(explanation));
+  pairs.emplace_back("workers", textOf(explanation, "current_workers") + " → " +
+                                    textOf(explanation, "desired_workers"));
+  const auto list = [&](const char* name, const char* title) {
+    for (const auto& reason : itemsOf(explanation, name)) {
+      pairs.emplace_back(title, reason.string().value_or(""));
+    }
+  };
+  list("up_reasons", "for more");
+  list("down_blockers", "against fewer");
+  if (const auto cooldown = member(explanation, "cooldown")) {
+    const std::string skew = textOf(*cooldown, "clock_skew_ms");
+    if (textOf(*cooldown, "active") == "true") {
+      pairs.emplace_back("cooldown", textOf(*cooldown, "remaining_ms") + " ms left");
+    }
+    if (!skew.empty()) {
+      pairs.emplace_back("clock", Cell("the last action lies " + skew + " ms ahead", Tint::kBad));
+    }
+  }
+  for (const auto& [name, value] : pairsOf(explanation, "config")) pairs.emplace_back(name, value);
+  return printable(textOf(explanation, "reason")) + "\n\n" + renderPairs(pairs, color);
 }
 
 Table decisionTable(const std::vector<JsonValue>& decisions) {

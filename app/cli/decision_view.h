@@ -12,6 +12,10 @@ namespace muster {
 // limits; the limit that bound is marked. Then the jobs that cannot be placed, if there are any.
 std::string decisionText(JsonValue decision, std::size_t width, bool color);
 
+// An explanation of adaptive mode: the sentence, what it comes to, what speaks for more workers and
+// what against fewer, and the settings it went by.
+std::string adaptiveText(JsonValue explanation, bool color);
+
 // One line each: when, why it was looked at, what came of it.
 Table decisionTable(const std::vector<JsonValue>& decisions);
 

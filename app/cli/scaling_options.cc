@@ -39,6 +39,11 @@ void addScaleOptions(CLI::App& app, ScaleCommand& options) {
       ->check(CLI::Range(0, kMostWorkers));
 }
 
+void addExplainOptions(CLI::App& app, ExplainCommand& options) {
+  app.add_option("FIGURE", options.figures, "what is so, and what is set, like queue_depth=100")
+      ->required();
+}
+
 void addDecisionsOptions(CLI::App& app, DecisionsCommand& options) {
   addPool(app, options.pool, "name of the pool")->required();
   app.add_option("-n,--limit", options.limit, "most lines to show (20)")

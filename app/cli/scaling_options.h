@@ -12,6 +12,7 @@ namespace muster {
 void addCheckOptions(CLI::App& app, CheckCommand& options);
 void addReapOptions(CLI::App& app, ReapCommand& options);
 void addScaleOptions(CLI::App& app, ScaleCommand& options);
+void addExplainOptions(CLI::App& app, ExplainCommand& options);
 void addDecisionsOptions(CLI::App& app, DecisionsCommand& options);
 void addTopOptions(CLI::App& app, TopCommand& options);
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "app/config/settings_sources.h"
+#include "app/config/zone_files.h"
+#include "models/policy/floors.h"
 
 namespace muster {
 namespace {
@@ -62,10 +64,16 @@ void checkCluster(SettingsDraft& draft) {
 void checkPools(SettingsDraft& draft) {
   const PoolSettings defaults = poolDefaults(draft.settings);
   for (const auto& [name, given] : draft.settings.pools) {
-    const auto wrong = contradiction(overlay(defaults, given));
-    if (!wrong) continue;
-    draft.addFault(draft.pool_places[name].placeOf(wrong->first),
-                   fmt::format("{} {}", wrong->first, wrong->second));
+    const PlacesByPointer& places = draft.pool_places[name];
+    if (const auto wrong = contradiction(inForce(defaults, given))) {
+      draft.addFault(places.placeOf(wrong->first),
+                     fmt::format("{} {}", wrong->first, wrong->second));
+    }
+    if (!given.schedules) continue;
+    for (const FieldError& fault : scheduleFaults(*given.schedules, findZone)) {
+      draft.addFault(places.placeOf(fault.pointer),
+                     fmt::format("{} {}", fault.pointer, fault.detail));
+    }
   }
 }
 

@@ -31,7 +31,7 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                   std::to_string(surroundings.shutdown_timeout.count())};
   if (order.loop) {
     for (std::string word : {std::string("--loop"), std::string("--idle-timeout-seconds"),
-                             std::to_string(surroundings.idle_timeout.count()),
+                             std::to_string(order.stays ? 0 : surroundings.idle_timeout.count()),
                              std::string("--max-jobs"), std::to_string(surroundings.max_jobs)}) {
       spec.command.push_back(std::move(word));
     }

@@ -120,37 +120,28 @@ void Checker::hear(std::span<const Event> events) {
   for (const std::string& pool : pools) request(PoolId(pool), "launch_proven");
 }
 
-Decision Checker::decide(Store& store, const Pool& pool, const std::string& trigger,
-                         std::optional<std::int64_t> max_workers) {
-  auto launches = store.launches();
-  const ScaleState state = launches.state(pool);
-  ScaleLimits limits = launches.limits(pool, state);
+Checker::Decided Checker::decide(Store& store, const Pool& pool, const std::string& trigger,
+                                 std::optional<std::int64_t> max_workers) {
+  auto scaling = store.scaling();
+  const ScaleState state = scaling.state(pool);
+  ScaleLimits limits = scaling.limits(pool, state);
   limits.launch_tokens = rate_.available(clock_.monotonic());
-  ScaleConfig config = launches.config(pool);
+  ScaleConfig config = scaling.config(pool);
   if (max_workers) config.max_workers = std::min(config.max_workers, *max_workers);
-  const ScaleDecision scale = decideScale(state, limits, config);
+  ScaleDecision scale = decideScale(state, limits, config);
 
-  Decision decision;
+  Decision decision = describeDecision(state, limits, config, scale);
   decision.pool = pool.id;
   decision.at = store.now();
   decision.trigger = trigger;
-  decision.inputs = writeScaleState(state);
-  decision.limits = writeScaleLimits(limits, config);
-  decision.binding_limit = scale.binding_limit;
-  decision.direction = scale.direction;
-  decision.current_workers = scale.current_workers;
-  decision.desired_workers = scale.desired_workers;
-  decision.to_launch = scale.to_launch;
-  decision.reason = scale.reason;
-  decision.unplaceable = state.unplaceable_jobs;
-  return decision;
+  return {std::move(decision), std::move(scale)};
 }
 
 Result<Decision> Checker::preview(Store& store, const PoolId& id,
                                   std::optional<std::int64_t> max_workers) {
   const auto pool = store.pools().find(id);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + id.str() + "'");
-  return decide(store, *pool, "preview", max_workers);
+  return decide(store, *pool, "preview", max_workers).decision;
 }
 
 Result<Decision> Checker::Run::perform(Store& store) {
@@ -160,7 +151,7 @@ Result<Decision> Checker::Run::perform(Store& store) {
   if (lease_ && !store.cluster().holds(*lease_)) return tl::unexpected(notLeader(""));
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
-  Decision decision = checker_.decide(store, *pool, trigger_, max_workers_);
+  auto [decision, scale] = checker_.decide(store, *pool, trigger_, max_workers_);
   auto launches = store.launches();
   for (std::int64_t i = 0; i < decision.to_launch; ++i) {
     orders_.push_back(launches.order(*pool, checker_.options_.start_timeout));
@@ -171,9 +162,7 @@ Result<Decision> Checker::Run::perform(Store& store) {
   });
   spent_ = decision.launched = decision.to_launch;
   checker_.rate_.spend(spent_);
-  if (decision.direction == "down") {
-    launches.drain(pool_, decision.current_workers - decision.desired_workers);
-  }
+  store.scaling().apply(*pool, scale);
   if (lease_ && lease_->epoch > 0) decision.leader_epoch = lease_->epoch;
   store.decisions().add(decision);
   if (decision.direction != "hold") {
@@ -252,7 +241,8 @@ void Checker::look(const std::string& pool, const Request& asked) {
         const auto found = store.pools().find(PoolId(pool));
         seen->launches = found && found->settings.template_name;
         if (!seen->launches || !hasJobsBoundHere(store.session, *found)) return;
-        seen->needed = decide(store, *found, asked.trigger, asked.max_workers).to_launch > 0;
+        seen->needed =
+            decide(store, *found, asked.trigger, asked.max_workers).decision.to_launch > 0;
       },
       [this, seen, pool, asked](const Status& status) {
         if (!status) {

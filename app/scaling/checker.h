@@ -128,8 +128,12 @@ class Checker {
     bool held_back = false;       // by the breaker, when it was last checked
     bool has_free_place = false;  // a worker has ended since it was last checked
   };
-  Decision decide(Store& store, const Pool& pool, const std::string& trigger,
-                  std::optional<std::int64_t> max_workers);
+  struct Decided {
+    Decision decision;
+    ScaleDecision scale;
+  };
+  Decided decide(Store& store, const Pool& pool, const std::string& trigger,
+                 std::optional<std::int64_t> max_workers);
   void checkNow(const std::string& pool, const Request& asked);
   void look(const std::string& pool, const Request& asked);
   void ask(const std::string& pool, Request request, std::chrono::nanoseconds at);

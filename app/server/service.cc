@@ -128,7 +128,7 @@ void Service::wire(std::string secret) {
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
   wireLaunching();
-  checks_ = std::make_unique<CheckController>(*gateway_, *checker_);
+  checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
   workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention,

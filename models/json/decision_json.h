@@ -8,8 +8,9 @@
 
 namespace muster {
 
-std::string writeScaleState(const ScaleState& state);
-std::string writeScaleLimits(const ScaleLimits& limits, const ScaleConfig& config);
+// The decision as it is kept and shown, with all that it went by.
+Decision describeDecision(const ScaleState& state, const ScaleLimits& limits,
+                          const ScaleConfig& config, const ScaleDecision& scale);
 void writeDecision(JsonWriter& out, const Decision& decision);
 
 }  // namespace muster

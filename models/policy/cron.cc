@@ -211,6 +211,16 @@ std::optional<Time> CronSchedule::next(Time after) const {
   return Time(*found);
 }
 
+std::optional<Time> CronSchedule::last(Time until) const {
+  // From further and further back, so that there are few times to walk over.
+  for (Millis back = minutes(1); back < kFarthest; back *= 2) {
+    std::optional<Time> found;
+    for (auto at = next(until - back); at && *at <= until; at = next(*at)) found = at;
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
 std::optional<sys_seconds> CronSchedule::nextNamed(sys_seconds after) const {
   const local_seconds begin = floor<minutes>(zone_->toLocal(after));
   for (local_days date = floor<days>(begin); date < begin + kFarthest; date += days(1)) {

@@ -32,6 +32,8 @@ class CronSchedule {
 
   // The first time it is due strictly after `after`; nothing when there is none in ten years.
   std::optional<Time> next(Time after) const;
+  // The last time it was due, `until` included; nothing when there is none in ten years.
+  std::optional<Time> last(Time until) const;
 
  private:
   friend class CronReader;

@@ -7,6 +7,7 @@
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/scaling.h"
 #include "models/store/sql/session.h"
 #include "models/store/sql/triggers.h"
 #include "models/store/sql/workers.h"
@@ -23,6 +24,7 @@ class Store {
   Jobs jobs() { return Jobs(session); }
   Workers workers() { return Workers(session); }
   Launches launches() { return Launches(session); }
+  Scaling scaling() { return Scaling(session); }
   Decisions decisions() { return Decisions(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }

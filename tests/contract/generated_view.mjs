@@ -39,6 +39,18 @@ delete schemas.NewJob.properties.expires_at;
 delete schemas.NewWorker.properties.launch_token;
 delete schemas.ScalingSettings.properties.min_workers;
 delete schemas.ScalingSettings.properties.warm_idle;
+// A schedule is more than a text.
+delete schemas.ScalingSettings.properties.schedules;
+// Which figures there must be, and which may be, hangs on the mode: here it is adaptive.
+delete schemas.ExplainScaling.properties.mode;
+delete schemas.ExplainConfig.properties.min_workers;
+for (const schema of [schemas.ExplainState, schemas.ExplainConfig]) {
+  for (const [name, property] of Object.entries(schema.properties)) {
+    if (property.description.startsWith("Queue")) delete schema.properties[name];
+  }
+}
+schemas.ExplainState.required = ["current_workers", "queue_depth", "p95_latency_ms", "in_flight_jobs"];
+for (const name of schemas.ExplainState.required) delete schemas.ExplainState.properties[name].nullable;
 delete schemas.PoolSettings.properties.stale_threshold_seconds;
 // Only the templates of the configuration.
 delete schemas.PoolSettings.properties.template;

@@ -44,7 +44,17 @@ class LaunchTest : public StoreTest {
     return write([&](Store& s) { return *s.workers().find(launch.worker); });
   }
   ScaleState state() {
-    return write([](Store& s) { return s.launches().state(*pool(s)); });
+    return write([](Store& s) { return s.scaling().state(*pool(s)); });
+  }
+  void drain(std::int64_t count, bool busy_too) {
+    ScaleDecision decision;
+    decision.direction = "down";
+    decision.to_drain = count;
+    decision.drains_busy = busy_too;
+    write([&](Store& s) {
+      s.scaling().apply(*pool(s), decision);
+      return 0;
+    });
   }
   LaunchRecord record() {
     return write([](Store& s) { return s.launches().record(*pool(s)); });
@@ -175,7 +185,7 @@ TEST_P(LaunchTest, launchesThatEndBeforeTheyRegisterSuspendThePool) {
   for (int i = 0; i < 3; ++i) exited(order(), {.exit_code = 127, .output = "not found"});
   EXPECT_TRUE(record().suspended);
   EXPECT_EQ(write([](Store& s) {
-              return s.launches().limits(*pool(s), s.launches().state(*pool(s))).breaker;
+              return s.scaling().limits(*pool(s), s.scaling().state(*pool(s))).breaker;
             }),
             0);
   const Names types = eventTypesAfter(0);
@@ -208,7 +218,7 @@ TEST_P(LaunchTest, aDrainingWorkerThatIsStoppedGivesTheTryBack) {
   const LaunchOrder launch = order();
   admit(launch, launch.token).value();
   claimAs(launch);
-  EXPECT_EQ(write([](Store& s) { return s.launches().drain(PoolId("p"), 1); }), 1);
+  drain(1, true);
   EXPECT_EQ(state().terminating, 1);
   exited(launch, {.exit_signal = 9});
   EXPECT_EQ(job(pushed.id).attempts, 0);
@@ -220,7 +230,7 @@ TEST_P(LaunchTest, drainingTakesTheIdleFirst) {
   admit(busy, busy.token).value();
   admit(idle, idle.token, 8).value();
   claimAs(busy);
-  write([](Store& s) { return s.launches().drain(PoolId("p"), 1); });
+  drain(1, true);
   EXPECT_EQ(worker(idle).status, "terminating");
   EXPECT_EQ(worker(busy).status, "active");
 }
@@ -253,7 +263,7 @@ TEST_P(LaunchTest, aPoolWhoseTemplateWasTakenAwayCanStillBeChanged) {
                            with<PoolSettings>([](auto& change) { change.paused = true; }));
   });
   ASSERT_TRUE(paused) << paused.error().detail;
-  EXPECT_FALSE(write([](Store& s) { return s.launches().config(*pool(s)); }).has_template);
+  EXPECT_FALSE(write([](Store& s) { return s.scaling().config(*pool(s)); }).has_template);
 }
 
 TEST_P(LaunchTest, decisionsThatChangeNothingAreKeptOnce) {

@@ -64,11 +64,11 @@ class NeighbourTest : public StoreTest {
     return names;
   }
   ScaleState state(const std::string& node) {
-    return as(node, [](Store& s) { return s.launches().state(*pool(s)); });
+    return as(node, [](Store& s) { return s.scaling().state(*pool(s)); });
   }
   std::int64_t hostSlots(const std::string& node) {
     return as(node, [](Store& s) {
-      return s.launches().limits(*pool(s), s.launches().state(*pool(s))).host_slots.value();
+      return s.scaling().limits(*pool(s), s.scaling().state(*pool(s))).host_slots.value();
     });
   }
   std::int64_t failures(const std::string& node) {

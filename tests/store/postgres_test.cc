@@ -332,7 +332,7 @@ TEST_F(PostgresTest, twoServicesThatCheckAtOnceSpendAPlaceOnce) {
             t % 2 == 0 ? *one : *other,
             [&](Store& s) {
               const auto pool = s.pools().find(PoolId("p"));
-              const auto state = s.launches().state(*pool);
+              const auto state = s.scaling().state(*pool);
               if (state.starting >= *pool->settings.max_workers) return 0;
               Pool with_template = *pool;
               with_template.settings.template_name = "echo";

@@ -112,10 +112,10 @@ void useEverything(Storage& storage) {
     s.events().removeOld(s.now(), 10);
     s.workers().removeEnded(s.now(), 10);
     s.pools().removeEmptyLanes(10);
-    auto launches = s.launches();
-    launches.limits(*pool, launches.state(*pool));
-    launches.judgeSurvivors(10), launches.giveUpStarting(10);
-    launches.running(), launches.orphans(10), launches.localWorkers(10);
+    auto scaling = s.scaling();
+    scaling.limits(*pool, scaling.state(*pool));
+    scaling.judgeSurvivors(10), scaling.giveUpStarting(10);
+    scaling.running(), scaling.orphans(10), scaling.localWorkers(10);
   });
   ASSERT_TRUE(done) << done.error().detail;
 }

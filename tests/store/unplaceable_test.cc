@@ -32,7 +32,7 @@ class UnplaceableTest : public StoreTest {
   Names groups() {
     Names lines;
     const ScaleState state =
-        read([](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))); });
+        read([](Store& s) { return s.scaling().state(*s.pools().find(PoolId("p"))); });
     EXPECT_EQ(state.unplaceable, stats().unplaceable);
     for (const auto& [count, placement, reason] : state.unplaceable_jobs) {
       lines.push_back(std::to_string(count) + " " + placement + ": " + reason);
@@ -174,7 +174,7 @@ TEST_P(UnplaceableTest, jobsAreBoundHereWhenTheyAskForWhatAWorkerLaunchedHereHas
 
 TEST_P(UnplaceableTest, whatOnlyWorkersOfOthersCanRunIsNotLaunchedFor) {
   const auto state = [this] {
-    return read([](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))); });
+    return read([](Store& s) { return s.scaling().state(*s.pools().find(PoolId("p"))); });
   };
   giveTemplate();
   registerWorker(newWorker("w", "there", {"gpu"}));
@@ -191,7 +191,7 @@ TEST_P(UnplaceableTest, whatOnlyWorkersOfOthersCanRunIsNotLaunchedFor) {
 
 TEST_P(UnplaceableTest, idleWorkersElsewhereDoNotKeepOneFromBeingLaunchedHere) {
   const auto free_slots = [this] {
-    return read([](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))); })
+    return read([](Store& s) { return s.scaling().state(*s.pools().find(PoolId("p"))); })
         .free_slots;
   };
   giveTemplate();

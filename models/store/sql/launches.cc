@@ -5,7 +5,6 @@
 
 #include "models/json/json_writer.h"
 #include "models/store/sql/jobs.h"
-#include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/workers.h"
 
@@ -15,16 +14,6 @@ namespace {
 constexpr auto kProvesItself = Seconds(10);    // a worker that lived so long began well
 constexpr std::size_t kCrashesOfTemplate = 3;  // so many different jobs cannot all be bad
 
-constexpr Sql kLive{
-    "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
-    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
-    "w.region, w.capabilities, w.executor_types FROM workers w WHERE w.pool_id = $1 AND w.ended_at "
-    "IS NULL"};
-constexpr Sql kMaybeAlive{
-    "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
-    "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
-constexpr Sql kUnjudged{
-    "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
 constexpr Sql kOrder{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, jobs_failed, "
@@ -52,11 +41,6 @@ constexpr Sql kSurvivors{
 constexpr Sql kLate{
     "SELECT worker_id FROM workers WHERE status = 'starting' AND start_deadline < $1 "
     "ORDER BY start_deadline LIMIT $2"};
-constexpr Sql kDrainable{
-    "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "
-    "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL "
-    "AND w.status NOT IN ('starting', 'terminating') GROUP BY w.worker_id "
-    "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"};
 constexpr Sql kRunning{
     "SELECT worker_id, process_key, status FROM workers WHERE launched_at IS NOT NULL "
     "AND exited_at IS NULL AND host = $1 AND ($2 = '' OR node_id = $2)"};
@@ -85,18 +69,6 @@ Event eventOf(std::string_view type, const Worker& worker, std::string details =
   event.worker = worker.id.str();
   event.details = std::move(details);
   return event;
-}
-
-// Whether a row of kLive may run some of the jobs that one would be launched for. An idle worker
-// that may run none of them must not keep it from being launched.
-bool mayServe(const SqlRows& row, const std::vector<Placement>& wanted) {
-  const auto is_plain = [](const Placement& placement) { return placement.empty(); };
-  if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(), is_plain)) return true;
-  const WorkerTraits worker{row.string(5), row.string(7), parseTexts(row.text(8)),
-                            parseTexts(row.text(9))};
-  return std::any_of(wanted.begin(), wanted.end(), [&](const Placement& placement) {
-    return !placementObstacle(placement, worker, 0);
-  });
 }
 
 // What the template declares, and what else the worker names itself.
@@ -133,75 +105,6 @@ std::string Launches::versionOf(const Pool& pool) const {
   return known == s_.rules.templates.end() ? std::string() : known->second.version;
 }
 
-ScaleState Launches::state(const Pool& pool) {
-  s_.flushTries();
-  const PoolStats stats = Pools(s_).stats(pool.id);
-  ScaleState state;
-  state.runnable = stats.runnable;
-  state.elsewhere = stats.elsewhere;
-  state.unplaceable = stats.unplaceable;
-  state.unplaceable_jobs = stats.unplaceable_jobs;
-  state.pending = stats.pending;
-  state.claimed = stats.claimed;
-  const auto wanted = pendingForLaunched(s_, pool);
-  {
-    auto live = s_.db.query(kLive, pool.id);
-    while (live.next()) {
-      const std::string_view status = live->text(0);
-      const std::int64_t held = live->integer(6);
-      if (status == worker_status::kStarting) {
-        ++state.starting;
-        continue;
-      }
-      if (status == worker_status::kTerminating) {
-        ++state.terminating;
-        continue;
-      }
-      ++(held > 0 ? state.busy : state.idle);
-      const bool spent = live->text(3) == "once" && live->integer(4) > 0;  // it is leaving
-      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
-          mayServe(*live, wanted)) {
-        state.free_slots += std::max<std::int64_t>(live->integer(1) - held, 0);
-      }
-    }
-  }
-  auto gone = s_.db.query(kMaybeAlive, pool.id, s_.rules.node, s_.rules.host);
-  if (gone.next()) state.maybe_alive = gone->integer(0);
-  return state;
-}
-
-ScaleLimits Launches::limits(const Pool& pool, const ScaleState& state) {
-  ScaleLimits limits;
-  if (*pool.settings.max_workers_per_host > 0) {
-    std::int64_t here = state.maybe_alive;
-    auto live = s_.db.query(kLive, pool.id);
-    while (live.next()) here += live->text(5) == s_.rules.host ? 1 : 0;
-    limits.host_slots = std::max<std::int64_t>(*pool.settings.max_workers_per_host - here, 0);
-  }
-  std::int64_t unjudged = 0;
-  {
-    auto open = s_.db.query(kUnjudged, pool.id);
-    if (open.next()) unjudged = open->integer(0);
-  }
-  limits.breaker = launchAllowance(record(pool), state.starting, unjudged, s_.now);
-  return limits;
-}
-
-ScaleConfig Launches::config(const Pool& pool) {
-  const PoolSettings& given = pool.settings;
-  ScaleConfig config;
-  config.paused = *given.paused;
-  config.has_template = !versionOf(pool).empty();
-  config.loop = given.worker_mode == "loop";
-  config.min_workers = *given.min_workers;
-  config.max_workers = *given.max_workers;
-  config.warm_idle = *given.warm_idle;
-  config.slots = *given.slots;
-  config.jobs_per_worker = *given.jobs_per_worker;
-  if (given.scaling_mode == "target") config.target_workers = given.target_workers.value_or(0);
-  return config;
-}
-
 LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   LaunchOrder order;
   order.worker = WorkerId("w-" + s_.ids.next(s_.now));
@@ -209,6 +112,7 @@ LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   order.template_name = *pool.settings.template_name;
   order.token = s_.random.token();
   order.loop = pool.settings.worker_mode == "loop";
+  order.stays = keepsWorkers(pool.settings);
   const LaunchTemplate& made = s_.rules.templates.at(order.template_name);
   s_.db.execute(kOrder, order.worker, pool.id, *pool.settings.worker_mode, s_.rules.host,
                 s_.rules.region, writeTexts(made.capabilities), writeTexts(made.executors),
@@ -354,18 +258,6 @@ std::int64_t Launches::giveUpStarting(int limit) {
     failed(*worker, {}, "it did not register in time");
   }
   return static_cast<std::int64_t>(late.size());
-}
-
-std::int64_t Launches::drain(const PoolId& pool, std::int64_t count) {
-  std::vector<WorkerId> chosen;
-  {
-    auto rows = s_.db.query(kDrainable, pool, count);
-    while (rows.next()) chosen.emplace_back(rows->string(0));
-  }
-  WorkerChange change;
-  change.status = std::string(worker_status::kTerminating);
-  for (const WorkerId& id : chosen) Workers(s_).change(id, change).value();
-  return static_cast<std::int64_t>(chosen.size());
 }
 
 void Launches::drainHost() {

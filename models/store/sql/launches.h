@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "models/policy/launch_breaker.h"
-#include "models/policy/scaling.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
@@ -20,6 +19,7 @@ struct LaunchOrder {
   std::string template_name;
   std::string token;  // good for one registration
   bool loop = false;
+  bool stays = false;  // a loop worker that waits for jobs until it is asked to stop
 };
 
 // A process that is, or may be, still there.
@@ -40,10 +40,8 @@ class Launches {
  public:
   explicit Launches(Session& session) : s_(session) {}
 
-  // What decideScale() goes by; what only the caller knows (launch tokens) is left open.
-  ScaleState state(const Pool& pool);
-  ScaleLimits limits(const Pool& pool, const ScaleState& state);
-  ScaleConfig config(const Pool& pool);
+  // Of the pool's template; empty when it has none that is configured.
+  std::string versionOf(const Pool& pool) const;
 
   // A worker that is `starting` and may register until the deadline. The pool's template must be
   // configured.
@@ -65,8 +63,6 @@ class Launches {
   std::int64_t judgeSurvivors(int limit);
   // Workers that did not register in time are lost; how many.
   std::int64_t giveUpStarting(int limit);
-  // Asks up to `count` workers to stop: idle ones first, then those with the youngest job.
-  std::int64_t drain(const PoolId& pool, std::int64_t count);
   // Asks every launched worker of this host to stop.
   void drainHost();
 
@@ -89,7 +85,6 @@ class Launches {
     LaunchRecord launches;
     std::vector<std::string> crashed_jobs;
   };
-  std::string versionOf(const Pool& pool) const;
   const std::string& hostOf(const Worker& worker) const;
   Record load(const std::string& pool, const std::string& version, const std::string& host);
   void save(const std::string& pool, const std::string& version, const std::string& host,

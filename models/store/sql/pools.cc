@@ -5,9 +5,11 @@
 
 #include "models/json/job_json.h"
 #include "models/json/pool_json.h"
+#include "models/policy/floors.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/placing.h"
+#include "models/store/sql/scaling.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -143,6 +145,13 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
                                 fault->first + " " + fault->second,
                                 {{fault->first, "contradiction", fault->second}}});
   }
+  if (given.schedules) {
+    auto faults = scheduleFaults(*given.schedules, s_.rules.zones);
+    if (!faults.empty()) {
+      return tl::unexpected(
+          Error{ErrorCode::kInvalid, "a schedule cannot be read", std::move(faults)});
+    }
+  }
   // One that was taken out of the configuration must not keep the pool from being paused.
   const bool renamed = !old || old->given.template_name != given.template_name;
   if (renamed && given.template_name && !s_.rules.templates.contains(*given.template_name)) {
@@ -188,6 +197,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   s_.db.post(kDelete, id);
   s_.catalogChanged();
   Launches(s_).removeOf(id);
+  Scaling(s_).removeOf(id);
   Decisions(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());

@@ -44,6 +44,8 @@ const std::vector<Sample> kSamples = {
     {"tenant_qps_limit", "10", "2.5", "inf"},
     {"current_region", "us-east", "eu", "a b"},
     {"max_workers", "20", "0", "x"},
+    {"adaptive_min_workers", "2", "0", "-1"},
+    {"adaptive_max_workers", "20", "6", "many"},
     {"target_p95_latency_ms", "500", "5000", "x"},
     {"target_queue_depth", "10", "200", "x"},
     {"scale_up_step", "3", "0", "x"},

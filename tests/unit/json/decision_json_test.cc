@@ -26,7 +26,25 @@ TEST(DecisionJson, jobsThatCannotBePlacedAreListedOnlyWhereThereAreAny) {
 TEST(DecisionJson, theInputsCountThem) {
   ScaleState state;
   state.unplaceable = 3;
-  EXPECT_NE(writeScaleState(state).find(R"("unplaceable":3)"), std::string::npos);
+  const Decision decision = describeDecision(state, {}, {}, {});
+  EXPECT_NE(decision.inputs.find(R"("unplaceable":3)"), std::string::npos);
+}
+
+TEST(DecisionJson, theAgeOfTheLastActionIsTheInputOfACooldown) {
+  ScaleState state;
+  ScaleConfig config;
+  config.adaptive = AdaptiveConfig{};
+  state.last_scale_age = Millis(1499);
+  ScaleDecision hold, up;
+  up.direction = "up";
+  const auto has_age = [&](const ScaleDecision& scale) {
+    return describeDecision(state, {}, config, scale).inputs.find("last_scale_age_ms") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(has_age(hold));
+  state.last_scale_age = Millis(1500);
+  EXPECT_FALSE(has_age(hold)) << "or every look would be a new decision";
+  EXPECT_TRUE(has_age(up));
 }
 
 }  // namespace

@@ -1,0 +1,188 @@
+#include "models/store/sql/scaling.h"
+
+#include <algorithm>
+
+#include "models/policy/floors.h"
+#include "models/policy/staleness.h"
+#include "models/store/sql/launches.h"
+#include "models/store/sql/placing.h"
+#include "models/store/sql/pools.h"
+#include "models/store/sql/workers.h"
+
+namespace muster {
+namespace {
+
+constexpr auto kSpareFor = Seconds(60);  // so long a worker must have been to spare to be stopped
+
+constexpr Sql kLive{
+    "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
+    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
+    "w.region, w.capabilities, w.executor_types, "
+    "CASE WHEN w.launched_at IS NULL THEN 0 ELSE 1 END FROM workers w WHERE w.pool_id = $1 AND "
+    "w.ended_at "
+    "IS NULL"};
+constexpr Sql kMaybeAlive{
+    "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
+    "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
+constexpr Sql kUnjudged{
+    "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
+// Idle ones first, those that are there longest before others, then by the youngest job.
+#define MUSTER_SELECT_DRAINABLE(launched, idle)                                       \
+  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id " \
+  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched    \
+  "AND w.status NOT IN ('starting', 'terminating') GROUP BY w.worker_id " idle        \
+  "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"
+constexpr Sql kDrainable{MUSTER_SELECT_DRAINABLE("", "")};
+constexpr Sql kIdleLaunched{
+    MUSTER_SELECT_DRAINABLE("AND w.launched_at IS NOT NULL ", "HAVING max(j.claimed_at) IS NULL ")};
+constexpr Sql kMemory{
+    "SELECT last_scaled_at, spare_since, spare_least FROM pool_scaling WHERE pool_id = $1"};
+constexpr Sql kRemember{
+    "INSERT INTO pool_scaling (pool_id, last_scaled_at, spare_since, spare_least) "
+    "VALUES ($1, $2, $3, $4) ON CONFLICT (pool_id) DO UPDATE SET "
+    "last_scaled_at = excluded.last_scaled_at, spare_since = excluded.spare_since, "
+    "spare_least = excluded.spare_least"};
+constexpr Sql kForget{"DELETE FROM pool_scaling WHERE pool_id = $1"};
+
+// Whether a row of kLive may run some of the jobs that one would be launched for. An idle worker
+// that may run none of them must not keep it from being launched.
+bool mayServe(const SqlRows& row, const std::vector<Placement>& wanted) {
+  const auto is_plain = [](const Placement& placement) { return placement.empty(); };
+  if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(), is_plain)) return true;
+  const WorkerTraits worker{row.string(5), row.string(7), parseTexts(row.text(8)),
+                            parseTexts(row.text(9))};
+  return std::any_of(wanted.begin(), wanted.end(), [&](const Placement& placement) {
+    return !placementObstacle(placement, worker, 0);
+  });
+}
+
+}  // namespace
+
+ScaleState Scaling::state(const Pool& pool) {
+  s_.flushTries();
+  const PoolStats stats = Pools(s_).stats(pool.id);
+  ScaleState state;
+  state.runnable = stats.runnable;
+  state.elsewhere = stats.elsewhere;
+  state.unplaceable = stats.unplaceable;
+  state.unplaceable_jobs = stats.unplaceable_jobs;
+  state.pending = stats.pending;
+  state.claimed = stats.claimed;
+  const auto wanted = pendingForLaunched(s_, pool);
+  {
+    auto live = s_.db.query(kLive, pool.id);
+    while (live.next()) {
+      const std::string_view status = live->text(0);
+      const std::int64_t held = live->integer(6);
+      if (status == worker_status::kStarting) {
+        ++state.starting;
+        continue;
+      }
+      if (status == worker_status::kTerminating) {
+        ++state.terminating;
+        continue;
+      }
+      ++(held > 0 ? state.busy : state.idle);
+      if (held == 0 && live->integer(10) != 0 && live->text(3) == "loop") ++state.drainable;
+      const bool spent = live->text(3) == "once" && live->integer(4) > 0;  // it is leaving
+      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
+          mayServe(*live, wanted)) {
+        state.free_slots += std::max<std::int64_t>(live->integer(1) - held, 0);
+      }
+    }
+  }
+  auto gone = s_.db.query(kMaybeAlive, pool.id, s_.rules.node, s_.rules.host);
+  if (gone.next()) state.maybe_alive = gone->integer(0);
+  recallInto(state, pool);
+  return state;
+}
+
+ScaleLimits Scaling::limits(const Pool& pool, const ScaleState& state) {
+  ScaleLimits limits;
+  if (*pool.settings.max_workers_per_host > 0) {
+    std::int64_t here = state.maybe_alive;
+    auto live = s_.db.query(kLive, pool.id);
+    while (live.next()) here += live->text(5) == s_.rules.host ? 1 : 0;
+    limits.host_slots = std::max<std::int64_t>(*pool.settings.max_workers_per_host - here, 0);
+  }
+  std::int64_t unjudged = 0;
+  {
+    auto open = s_.db.query(kUnjudged, pool.id);
+    if (open.next()) unjudged = open->integer(0);
+  }
+  limits.breaker = launchAllowance(Launches(s_).record(pool), state.starting, unjudged, s_.now);
+  return limits;
+}
+
+ScaleConfig Scaling::config(const Pool& pool) {
+  const PoolSettings& given = pool.settings;
+  ScaleConfig config;
+  config.paused = *given.paused;
+  config.has_template = !Launches(s_).versionOf(pool).empty();
+  config.loop = given.worker_mode == "loop";
+  config.min_workers = *given.min_workers;
+  config.max_workers = *given.max_workers;
+  config.warm_idle = *given.warm_idle;
+  config.slots = *given.slots;
+  config.jobs_per_worker = *given.jobs_per_worker;
+  if (given.scaling_mode == "target") config.target_workers = given.target_workers.value_or(0);
+  if (given.scaling_mode == "adaptive") config.adaptive = adaptiveConfigOf(given);
+  return config;
+}
+
+// What was so before, and what the hour asks for.
+void Scaling::recallInto(ScaleState& state, const Pool& pool) {
+  const PoolSettings& given = pool.settings;
+  if (given.schedules) {
+    state.scheduled_floor = scheduledFloor(*given.schedules, s_.now, s_.rules.zones);
+  }
+  const bool adaptive = given.scaling_mode == "adaptive";
+  if (!adaptive && given.worker_mode != "loop") return;
+  const Memory memory = recall(pool.id);
+  if (adaptive && memory.last_scaled_at) state.last_scale_age = s_.now - *memory.last_scaled_at;
+  if (memory.spare_since && *memory.spare_since <= s_.now - kSpareFor) {
+    state.spare_for_a_while = memory.spare_least;
+  }
+}
+
+Scaling::Memory Scaling::recall(const PoolId& pool) {
+  auto rows = s_.db.query(kMemory, pool);
+  if (!rows.next()) return {};
+  return {rows->maybeTime(0), rows->maybeTime(1), rows->integer(2)};
+}
+
+void Scaling::apply(const Pool& pool, const ScaleDecision& decision) {
+  const bool acted = decision.to_launch > 0 || decision.to_drain > 0;
+  if (decision.to_drain > 0) drain(pool.id, decision.to_drain, decision.drains_busy);
+  const bool adaptive = pool.settings.scaling_mode == "adaptive";
+  if (!adaptive && pool.settings.worker_mode != "loop") return;
+  const Memory before = recall(pool.id);
+  Memory after = before;
+  if (adaptive && acted) after.last_scaled_at = s_.now;
+  if (decision.spare == 0 || acted) {
+    after.spare_since.reset();
+    after.spare_least = 0;
+  } else if (!after.spare_since) {
+    after.spare_since = s_.now;
+    after.spare_least = decision.spare;
+  } else {
+    after.spare_least = std::min(after.spare_least, decision.spare);
+  }
+  if (after == before) return;
+  s_.db.execute(kRemember, pool.id, after.last_scaled_at, after.spare_since, after.spare_least);
+}
+
+void Scaling::drain(const PoolId& pool, std::int64_t count, bool busy_too) {
+  std::vector<WorkerId> chosen;
+  {
+    auto rows = s_.db.query(busy_too ? kDrainable : kIdleLaunched, pool, count);
+    while (rows.next()) chosen.emplace_back(rows->string(0));
+  }
+  WorkerChange change;
+  change.status = std::string(worker_status::kTerminating);
+  for (const WorkerId& id : chosen) Workers(s_).change(id, change).value();
+}
+
+void Scaling::removeOf(const PoolId& pool) { s_.db.post(kForget, pool); }
+
+}  // namespace muster
