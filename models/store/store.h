@@ -6,6 +6,7 @@
 #include "models/store/sql/idempotency.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/load.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/session.h"
 #include "models/store/sql/triggers.h"
@@ -24,6 +25,7 @@ class Store {
   Workers workers() { return Workers(session); }
   Launches launches() { return Launches(session); }
   Decisions decisions() { return Decisions(session); }
+  Load load() { return Load(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
   Triggers triggers() { return Triggers(session); }

@@ -7,6 +7,7 @@
 #include "models/json/pool_json.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/workers.h"
 
@@ -189,6 +190,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   s_.catalogChanged();
   Launches(s_).removeOf(id);
   Decisions(s_).removeOf(id);
+  Load(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());
   Event event;
