@@ -312,6 +312,7 @@ class Grammar {
     addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
     addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
+    addWith(addTimelineOptions, "timeline", "what a pool did over time", kTimelineFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
@@ -372,7 +373,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
-    {{"check", "reap", "scale", "decisions", "top"}, &Grammar::addScaling},
+    {{"check", "reap", "scale", "decisions", "timeline", "top"}, &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},

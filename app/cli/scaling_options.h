@@ -13,6 +13,7 @@ void addCheckOptions(CLI::App& app, CheckCommand& options);
 void addReapOptions(CLI::App& app, ReapCommand& options);
 void addScaleOptions(CLI::App& app, ScaleCommand& options);
 void addDecisionsOptions(CLI::App& app, DecisionsCommand& options);
+void addTimelineOptions(CLI::App& app, TimelineCommand& options);
 void addTopOptions(CLI::App& app, TopCommand& options);
 
 }  // namespace muster
