@@ -1,12 +1,16 @@
 #include "controllers/pool_controller.h"
 
 #include "models/json/json_reader.h"
+#include "models/json/load_json.h"
 #include "models/json/pool_json.h"
 
 namespace muster {
 namespace {
 
 constexpr int kPiece = 2000;
+constexpr int kMostBuckets = 500, kUsualBuckets = 60;
+constexpr auto kUsualSpan = std::chrono::hours(1);
+constexpr auto kLongestSpan = std::chrono::days(7);
 
 Outcome poolReply(Store& store, Result<Pools::Saved> saved) {
   if (!saved) return tl::unexpected(std::move(saved).error());
@@ -19,6 +23,14 @@ Outcome poolReply(Store& store, Result<Pools::Saved> saved) {
 
 Error noPool(const PoolId& id) {
   return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
+}
+
+Status checkSpan(Time begin, Time end) {
+  std::string why;
+  if (begin >= end) why = "must be before to, and not in the future";
+  if (end - begin > kLongestSpan) why = "may be at most 7 days before to";
+  if (why.empty()) return {};
+  return tl::unexpected(Error{ErrorCode::kInvalidQuery, "from " + why, {{"from", "invalid", why}}});
 }
 
 Result<PoolSettings> readSettings(const Request& request) {
@@ -55,6 +67,7 @@ void PoolController::addRoutes(Router& router) {
   router.add("PATCH", pool, Scope::kAdmin, {.write = method(&C::patch)});
   router.add("DELETE", pool, Scope::kAdmin, {.answer = later(&C::remove)});
   router.add("GET", pool + "/stats", Scope::kRead, {.read = method(&C::stats)});
+  router.add("GET", pool + "/timeline", Scope::kRead, {.read = method(&C::timeline)});
   router.add("POST", pool + "/pause", Scope::kAdmin,
              {.write = [this](const Request& request) { return pause(request, true); }});
   router.add("POST", pool + "/resume", Scope::kAdmin,
@@ -144,10 +157,38 @@ Result<Work> PoolController::stats(const Request& request) {
   if (!id) return tl::unexpected(std::move(id).error());
   if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
   return [this, id = *std::move(id)](Store& store) -> Outcome {
+    const auto unwritten = load_.unwritten(id, store.load().recentSince());
     PoolStats stats = store.pools().stats(id);
-    stats.p95_wait_ms = metrics_.p95WaitMs(id.str(), store.now());
+    Durations waits = store.load().recent(id, "wait");
+    for (const auto& [step, counts] : unwritten) waits.merge(counts.waits);
+    stats.p95_wait_ms = waits.percentileMs(0.95);
     JsonWriter out;
     writePoolStats(out, id, stats);
+    return Reply::json(200, std::move(out));
+  };
+}
+
+Result<Work> PoolController::timeline(const Request& request) {
+  auto id = request.pathId<PoolId>("pool_id");
+  if (!id) return tl::unexpected(std::move(id).error());
+  QueryReader query(request);
+  const auto from = query.time("from"), to = query.time("to");
+  const auto buckets = query.integer("buckets", 1, kMostBuckets).value_or(kUsualBuckets);
+  if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
+  return [this, id = *std::move(id), from, to, buckets](Store& store) -> Outcome {
+    const Time end = std::min(to.value_or(store.now()), store.now());
+    const Time begin = from.value_or(end - kUsualSpan);
+    if (auto ok = checkSpan(begin, end); !ok) return tl::unexpected(std::move(ok).error());
+    if (!store.pools().find(id)) return tl::unexpected(noPool(id));
+    const TimelineSpan span = timelineSpan(begin, end, static_cast<int>(buckets));
+    const auto unwritten = load_.unwritten(id, span.from);
+    std::vector<LoadStep> steps = store.load().steps(id, span.from, span.to);
+    for (const auto& [step, counts] : unwritten) steps.push_back({step.second, counts, {}});
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const LoadStep& a, const LoadStep& b) { return a.at < b.at; });
+    JsonWriter out;
+    writeTimeline(out, id, span,
+                  muster::timeline(span, steps, store.load().gaugesBefore(id, span.from)));
     return Reply::json(200, std::move(out));
   };
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/metrics/metrics.h"
+#include "app/metrics/load_record.h"
 #include "controllers/gateway.h"
 #include "controllers/router.h"
 
@@ -8,7 +8,7 @@ namespace muster {
 
 class PoolController {
  public:
-  PoolController(Gateway& gateway, Metrics& metrics) : gateway_(gateway), metrics_(metrics) {}
+  PoolController(Gateway& gateway, const LoadRecord& load) : gateway_(gateway), load_(load) {}
   void addRoutes(Router& router);
 
  private:
@@ -18,6 +18,7 @@ class PoolController {
   Result<Work> patch(const Request& request);
   Result<Work> pause(const Request& request, bool paused);
   Result<Work> stats(const Request& request);
+  Result<Work> timeline(const Request& request);
   void retry(const RequestPtr& request, Respond respond);
   void purge(const RequestPtr& request, Respond respond);
   void remove(const RequestPtr& request, Respond respond);
@@ -30,7 +31,7 @@ class PoolController {
                 std::int64_t total = 0);
 
   Gateway& gateway_;
-  Metrics& metrics_;
+  const LoadRecord& load_;
 };
 
 }  // namespace muster

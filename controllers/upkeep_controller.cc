@@ -74,7 +74,7 @@ Result<Work> UpkeepController::tick(const Request& request) {
   if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
   return [this](Store& store) -> Outcome {
     const DutyReport report = runDuties(store, retention_);
-    on_tick_();
+    on_tick_(store);
     JsonWriter out;
     out.beginObject().field("leases_expired", report.leases_expired);
     out.field("jobs_promoted", report.jobs_promoted).field("jobs_expired", report.jobs_expired);

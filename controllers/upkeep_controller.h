@@ -10,8 +10,9 @@ namespace muster {
 // The periodic duties by hand: reap and tick. GET previews a reap without doing it.
 class UpkeepController {
  public:
-  // `on_tick` runs after the duties of POST /v1/tick: what they found may call for workers.
-  UpkeepController(std::chrono::hours retention, std::function<void()> on_tick)
+  // `on_tick` runs after the duties of POST /v1/tick, in their unit: what they found may call for
+  // workers.
+  UpkeepController(std::chrono::hours retention, std::function<void(Store&)> on_tick)
       : retention_(retention), on_tick_(std::move(on_tick)) {}
   void addRoutes(Router& router);
 
@@ -21,7 +22,7 @@ class UpkeepController {
   Result<Work> tick(const Request& request);
 
   std::chrono::hours retention_;
-  std::function<void()> on_tick_;
+  std::function<void(Store&)> on_tick_;
 };
 
 }  // namespace muster

@@ -110,6 +110,15 @@ Examples:
   muster decisions --pool emails
   muster decisions --pool emails --limit 200 -o json | jq '.items[] | select(.launched > 0)')";
 
+constexpr const char* kTimelineFooter =
+    R"(The queue is shown at its longest, workers as they were last counted; the rest is what happened
+between one line and the next.
+
+Examples:
+  muster timeline emails
+  muster timeline emails --from 2026-01-15T00:00:00Z --buckets 96
+  muster timeline emails -o json | jq '.items[] | {at, wait_p95_ms}')";
+
 constexpr const char* kWorkerFooter =
     R"(Claims jobs of the pool and runs CMD once for each, without a shell. The job's data is JSON on
 its stdin; its stdout becomes the result: JSON if it is JSON, else a string.

@@ -314,6 +314,7 @@ class Grammar {
     addWith(addExplainOptions, "explain", "what would be decided about given figures",
             kExplainFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
+    addWith(addTimelineOptions, "timeline", "what a pool did over time", kTimelineFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
@@ -374,7 +375,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
-    {{"check", "reap", "scale", "explain", "decisions", "top"}, &Grammar::addScaling},
+    {{"check", "reap", "scale", "explain", "decisions", "timeline", "top"}, &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},

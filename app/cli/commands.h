@@ -172,6 +172,12 @@ struct DecisionsCommand {
   std::size_t limit = 20;
 };
 
+struct TimelineCommand {
+  std::string pool;
+  std::string from, to;  // empty: the last hour
+  int buckets = 30;
+};
+
 struct EventsCommand {
   bool follow = false;
   std::string types;
@@ -247,6 +253,7 @@ int run(const ReapCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ExplainCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TimelineCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TopCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);

@@ -51,6 +51,16 @@ void addDecisionsOptions(CLI::App& app, DecisionsCommand& options) {
       ->type_name("N");
 }
 
+void addTimelineOptions(CLI::App& app, TimelineCommand& options) {
+  app.add_option("POOL", options.pool, "name of the pool")->required();
+  app.add_option("--from", options.from, "where it begins, like 2026-01-15T08:30:00Z; an hour ago")
+      ->type_name("TIME");
+  app.add_option("--to", options.to, "where it ends; now")->type_name("TIME");
+  app.add_option("-n,--buckets", options.buckets, "most lines to show (30)")
+      ->check(CLI::Range(1, 500))
+      ->type_name("N");
+}
+
 void addTopOptions(CLI::App& app, TopCommand& options) {
   addPool(app, options.pool, "only this pool and its workers");
   app.add_option("--interval-seconds", options.interval_seconds, "how often to look (1)")

@@ -14,6 +14,7 @@ void addReapOptions(CLI::App& app, ReapCommand& options);
 void addScaleOptions(CLI::App& app, ScaleCommand& options);
 void addExplainOptions(CLI::App& app, ExplainCommand& options);
 void addDecisionsOptions(CLI::App& app, DecisionsCommand& options);
+void addTimelineOptions(CLI::App& app, TimelineCommand& options);
 void addTopOptions(CLI::App& app, TopCommand& options);
 
 }  // namespace muster

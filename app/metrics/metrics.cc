@@ -17,8 +17,6 @@ const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 
 const std::vector<double> kJobBounds = {0.005, 0.01, 0.05, 0.1, 0.5, 1,    2.5,  5,
                                         10,    30,   60,   300, 900, 3600, 14400};
 const std::vector<double> kStartupBounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
-constexpr std::size_t kMaxWaitSamples = 10'000;
-constexpr auto kWaitWindow = Seconds(300);
 
 std::string escapeLabel(std::string_view value) {
   std::string out;
@@ -161,8 +159,6 @@ void Metrics::countEvents(std::span<const Event> events) {
     } else if (event.type == event_type::kJobClaimed) {
       ++pool.claimed;
       pool.wait->observe(took);
-      pool.recent_waits.emplace_back(event.at, took * 1000);
-      if (pool.recent_waits.size() > kMaxWaitSamples) pool.recent_waits.pop_front();
     } else if (event.type == event_type::kJobCompleted) {
       ended("done");
     } else if (event.type == event_type::kJobFailed) {
@@ -194,23 +190,6 @@ void Metrics::countCommits(const Storage::Commits& commits) {
   commits_.count += commits.count;
   commits_.units += commits.units;
   commits_.seconds += commits.seconds;
-}
-
-double Metrics::p95WaitMs(const std::string& pool, Time now) {
-  std::vector<double> waits;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = pools_.find(pool);
-    if (found == pools_.end()) return 0;
-    auto& recent = found->second.recent_waits;
-    while (!recent.empty() && recent.front().first < now - kWaitWindow) recent.pop_front();
-    for (const auto& [at, wait] : recent) waits.push_back(wait);
-  }
-  if (waits.empty()) return 0;
-  const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(waits.size())));
-  std::nth_element(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(rank - 1),
-                   waits.end());
-  return waits[rank - 1];
 }
 
 void Metrics::exposeLaunches(std::string& out) const {

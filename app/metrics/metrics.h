@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,9 +57,6 @@ class Metrics {
   // `result` is accepted, duplicate, ignored or rejected.
   void countHook(const std::string& trigger, std::string_view result);
 
-  // The 95th percentile of the waits of the pool's claims in the last 300 s; 0 without any.
-  double p95WaitMs(const std::string& pool, Time now);
-
   struct PoolGauges {
     std::string pool;
     PoolStats stats;
@@ -78,7 +74,6 @@ class Metrics {
     std::uint64_t added = 0, claimed = 0, leases_expired = 0, late_reports = 0;
     std::map<std::string, std::uint64_t> finished;  // by outcome
     std::unique_ptr<Histogram> wait, run;
-    std::deque<std::pair<Time, double>> recent_waits;
   };
   struct LaunchCounters {
     std::map<std::string, std::uint64_t, std::less<>> launches, exits;  // by result, by reason

@@ -151,6 +151,8 @@ Result<Decision> Checker::Run::perform(Store& store) {
   if (lease_ && !store.cluster().holds(*lease_)) return tl::unexpected(notLeader(""));
   const auto pool = store.pools().find(pool_);
   if (!pool) return fail(ErrorCode::kNotFound, "there is no pool '" + pool_.str() + "'");
+  const auto& write_load = checker_.options_.write_load;
+  if (write_load && pool->settings.scaling_mode == "adaptive") write_load(store);
   auto [decision, scale] = checker_.decide(store, *pool, trigger_, max_workers_);
   auto launches = store.launches();
   for (std::int64_t i = 0; i < decision.to_launch; ++i) {

@@ -47,6 +47,8 @@ class Checker {
     double launch_rate = 20;
     // Told of each check that was committed, and how long it took.
     std::function<void(const Decision& decision, std::chrono::nanoseconds took)> on_check = {};
+    // Brings the record of load up to date, in the unit of a check that goes by it.
+    std::function<void(Store& store)> write_load = {};
     // What entitles this node to check on the leader's behalf; nothing when it does not lead.
     std::function<std::optional<LeaderLease>()> lease = [] { return LeaderLease{}; };
   };

@@ -193,6 +193,7 @@ int runServer(const Settings& settings) {
       .registerBeginningAdvice([&] {
         whenListening([&settings, &service, &log] { announce(settings, service, log); });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.fireDueTriggers(); });
+        app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
   app.run();

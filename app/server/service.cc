@@ -126,13 +126,16 @@ void Service::wire(std::string secret) {
       node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
-  pools_ = std::make_unique<PoolController>(*gateway_, *metrics_);
+  pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
   workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
-  upkeep_ = std::make_unique<UpkeepController>(settings_.retention,
-                                               [this] { checker_->requestAll("tick"); });
+  upkeep_ = std::make_unique<UpkeepController>(settings_.retention, [this](Store& store) {
+    load_.writeTo(store);
+    store.load().sample();
+    checker_->requestAll("tick");
+  });
   wireTriggers();
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   service_ = std::make_unique<ServiceController>(
@@ -197,6 +200,7 @@ void Service::wireLaunching() {
                        [this](const Decision& decision, std::chrono::nanoseconds took) {
                          metrics_->countCheck(decision, took);
                        },
+                       [this](Store& store) { load_.writeTo(store); },
                        [this] { return node_.lease(); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
@@ -341,6 +345,7 @@ std::optional<std::string> Service::applyConfiguredPools() {
 void Service::onCommit(std::span<const Event> events) {
   if (!dispatch_) return;  // the first commits are our own
   metrics_->countEvents(events);
+  load_.hear(events);
   for (const Event& event : events) {
     tendWorkers(event);
     if (begun_ && checks_itself_ && changesAPool(event)) {
@@ -411,6 +416,7 @@ void Service::close() {
   functions_->stop();
   checker_->stop();
   launcher_->close();
+  writeLoad();
   storage_->stop();
 }
 

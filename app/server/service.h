@@ -8,6 +8,7 @@
 #include "app/leadership/cluster_node.h"
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
+#include "app/metrics/load_record.h"
 #include "app/metrics/metrics.h"
 #include "app/scaling/checker.h"
 #include "app/server/service_machines.h"
@@ -52,6 +53,9 @@ class Service {
   // Runs the periodic duties once, in the background, as far as they are this node's.
   void tick();
 
+  // Writes what this node's jobs did since the last time, in the background.
+  void writeLoad();
+
   // Fires the triggers whose time has come.
   void fireDueTriggers();
 
@@ -85,6 +89,7 @@ class Service {
   void tendWorkers(const Event& event);
   void tendHost();
   void runDutiesAsLeader();
+  void sampleLoad(const LeaderLease& leader, Store& store);
   void refreshTriggers();
 
   const Settings& settings_;
@@ -99,6 +104,7 @@ class Service {
   WaitList event_waits_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
+  LoadRecord load_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<RateLimits> limits_;
   std::unique_ptr<Gateway> gateway_;
@@ -121,6 +127,8 @@ class Service {
   std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
   std::atomic<bool> tending_ = false;
+  std::atomic<bool> writing_load_ = false;
+  std::atomic<Time> sampled_{};  // the step in which jobs and workers were last counted from here
   std::mutex fingerprint_mutex_;
   std::string trigger_fingerprint_;  // guarded by fingerprint_mutex_
   std::atomic<bool> begun_ = false;

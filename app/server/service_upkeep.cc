@@ -74,16 +74,38 @@ void Service::runDutiesAsLeader() {
   const auto lease = node_.lease();
   if (!lease || ticking_.exchange(true)) return;
   auto report = std::make_shared<DutyReport>();
-  storage_->write([this, report, lease](
-                      Store& store) { *report = runDutiesAs(*lease, store, settings_.retention); },
-                  [this, report](const Status& status) {
-                    ticking_ = false;
-                    if (!status) {
-                      log_.error("tick failed", {{"detail", status.error().detail}});
-                    } else if (report->more) {
-                      runDutiesAsLeader();
-                    }
-                  });
+  storage_->write(
+      [this, report, lease](Store& store) {
+        *report = runDutiesAs(*lease, store, settings_.retention);
+        sampleLoad(*lease, store);
+      },
+      [this, report](const Status& status) {
+        ticking_ = false;
+        if (!status) {
+          log_.error("tick failed", {{"detail", status.error().detail}});
+        } else if (report->more) {
+          runDutiesAsLeader();
+        }
+      });
+}
+
+// Once in each step of the record.
+void Service::sampleLoad(const LeaderLease& leader, Store& store) {
+  const Time step = loadStepOf(store.now());
+  if (sampled_.load() == step || !store.cluster().holds(leader)) return;
+  store.load().sample();
+  store.session.afterCommit([this, step] { sampled_ = step; });
+}
+
+void Service::writeLoad() {
+  if (load_.empty() || writing_load_.exchange(true)) return;
+  storage_->write([this](Store& store) { load_.writeTo(store); },
+                  [this](const Status& status) {
+                    writing_load_ = false;
+                    if (status) return;
+                    log_.error("load was not recorded", {{"detail", status.error().detail}});
+                  },
+                  nullptr, Isolation::kShared);
 }
 
 void Service::fireDueTriggers() {

@@ -5,6 +5,7 @@ namespace muster {
 DutyReport runDuties(Store& store, std::chrono::hours retention) {
   constexpr int kAtOnce = 500;
   constexpr int kEventsAtOnce = 2000;
+  constexpr int kLoadAtOnce = 2000;
   DutyReport report;
   report.jobs_promoted = store.jobs().promoteDue(kAtOnce);
   report.jobs_expired = store.jobs().expirePending(kAtOnce);
@@ -19,17 +20,19 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   const std::int64_t workers = store.workers().removeEnded(before, kAtOnce);
   const std::int64_t events = store.events().removeOld(before, kEventsAtOnce);
   const std::int64_t decisions = store.decisions().removeOld(before, kAtOnce);
+  const std::int64_t load = store.load().removeOld(before, kLoadAtOnce);
   const std::int64_t answers = store.idempotency().removeExpired(kAtOnce);
   const std::int64_t deliveries = store.triggers().removeOldDeliveries(kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed =
-      jobs + workers + events + decisions + answers + deliveries + lanes + nodes;
+      jobs + workers + events + decisions + load + answers + deliveries + lanes + nodes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
-                answers == kAtOnce || decisions == kAtOnce || deliveries == kAtOnce;
+                load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
+                deliveries == kAtOnce;
   return report;
 }
 

@@ -48,7 +48,7 @@ std::int64_t predictedFloor(const std::vector<HourOfLoad>& same_hours, std::int6
   double busy_hours = 0;  // of one slot
   for (const HourOfLoad& hour : same_hours) {
     if (hour.finished == 0) continue;
-    const double each = std::chrono::duration<double, std::ratio<3600>>(hour.run).count() /
+    const double each = std::chrono::duration<double, std::ratio<3600>>(hour.run_time).count() /
                         static_cast<double>(hour.finished);
     busy_hours += static_cast<double>(hour.added) * each;
   }

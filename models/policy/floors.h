@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/load.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/time_zone.h"
@@ -17,13 +18,6 @@ std::vector<FieldError> scheduleFaults(const std::vector<ScheduledFloor>& schedu
 // without any. Schedules that cannot be read are passed over.
 std::int64_t scheduledFloor(const std::vector<ScheduledFloor>& schedules, Time now,
                             const ZoneLookup& zones);
-
-// What one hour brought to a pool.
-struct HourOfLoad {
-  std::int64_t added = 0;     // jobs
-  std::int64_t finished = 0;  // tries
-  Millis run{0};              // that they took together
-};
 
 // How many workers with so many slots the same hour of earlier weeks would have kept busy, on
 // average over those weeks that are on record; 0 without any.

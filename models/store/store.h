@@ -6,6 +6,7 @@
 #include "models/store/sql/idempotency.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/load.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/session.h"
@@ -26,6 +27,7 @@ class Store {
   Launches launches() { return Launches(session); }
   Scaling scaling() { return Scaling(session); }
   Decisions decisions() { return Decisions(session); }
+  Load load() { return Load(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
   Triggers triggers() { return Triggers(session); }

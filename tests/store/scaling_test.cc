@@ -143,6 +143,48 @@ TEST_P(ScalingTest, theScheduleThatWasDueLastSetsTheFloor) {
   EXPECT_EQ(state().scheduled_floor, 1);
 }
 
+TEST_P(ScalingTest, aPredictionIsWhatTheSameHourOfEarlierWeeksKeptBusy) {
+  PoolSettings settings;
+  settings.template_name = "t";
+  settings.worker_mode = "loop";
+  settings.predictive = true;
+  setPool(settings);
+  EXPECT_EQ(state().predicted_floor, 0) << "nothing on record";
+  const Time now = clock.now();
+  clock.advance(-Millis(std::chrono::weeks(1)));
+  LoadCounts hour;
+  hour.added = hour.done = 90;
+  hour.run_time = std::chrono::hours(3);
+  write([&](Store& s) {
+    s.load().add({{{"p", loadStepOf(s.now())}, hour}});
+    return 0;
+  });
+  moveTo(now);
+  EXPECT_EQ(state().predicted_floor, 3);
+  const auto decision = check();
+  EXPECT_EQ(decision.to_launch, 3);
+  EXPECT_NE(decision.reason.find("by prediction"), std::string::npos) << decision.reason;
+}
+
+TEST_P(ScalingTest, latencyIsOfTheSignalThePoolChose) {
+  setScaling("adaptive", "loop", 0);
+  LoadCounts counts;
+  counts.waits.add(Millis(30));
+  counts.runs.add(Millis(50));
+  counts.totals.add(Millis(60));
+  write([&](Store& s) {
+    s.load().add({{{"p", loadStepOf(s.now())}, counts}});
+    return 0;
+  });
+  EXPECT_EQ(state().p95_latency_ms, 30);
+  write([](Store& s) {
+    PoolSettings change;
+    change.latency_signal = "total";
+    return s.pools().patch(PoolId("p"), change);
+  }).value();
+  EXPECT_EQ(state().p95_latency_ms, 60);
+}
+
 TEST_P(ScalingTest, aScheduleThatCannotBeReadIsRefused) {
   PoolSettings settings;
   settings.schedules = {{{"0 8 * * *", "", 5}, {"never", "", 1}, {"0 8 * * *", "Mars/Base", 1}}};

@@ -112,10 +112,19 @@ void useEverything(Storage& storage) {
     s.events().removeOld(s.now(), 10);
     s.workers().removeEnded(s.now(), 10);
     s.pools().removeEmptyLanes(10);
+    auto launches = s.launches();
     auto scaling = s.scaling();
     scaling.limits(*pool, scaling.state(*pool));
-    scaling.judgeSurvivors(10), scaling.giveUpStarting(10);
-    scaling.running(), scaling.orphans(10), scaling.localWorkers(10);
+    launches.judgeSurvivors(10), launches.giveUpStarting(10);
+    launches.running(), launches.orphans(10), launches.localWorkers(10);
+    s.pools().overview();
+    auto load = s.load();
+    LoadCounts counts;
+    counts.added = 1;
+    load.add({{{"p", s.now()}, counts}}), load.sample();
+    load.recent(p, "wait"), load.sameHours(p, s.now(), 1);
+    load.steps(p, s.now(), s.now()), load.gaugesBefore(p, s.now());
+    load.removeOld(s.now(), 10), load.removeOf(p);
   });
   ASSERT_TRUE(done) << done.error().detail;
 }
@@ -197,6 +206,9 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"count(*)", "launch_verdict = 'open'"}, "workers_open"},
       {{"count(*)", "exited_at IS NULL"}, "workers_running"},
       {{"DELETE FROM idempotency"}, "idempotency_expiry"},
+      {{"DELETE FROM pool_load", "ORDER BY at"}, "pool_load_at"},
+      {{"DELETE FROM pool_hours", "ORDER BY hour"}, "pool_hours_hour"},
+      {{"max(at)"}, "pool_load_looks"},
   };
   for (const Use& use : uses) {
     const std::string plan = joined(planOf(use.parts));

@@ -91,7 +91,8 @@ std::string failureDetails(const Job& job, const FailureReport& report) {
 
 }  // namespace
 
-void Jobs::emit(std::string_view type, const Row& row, std::string details) {
+void Jobs::emit(std::string_view type, const Row& row, std::string details,
+                std::optional<Time> due) {
   Event event;
   event.type = type;
   event.pool = row.job.pool.str();
@@ -102,7 +103,9 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details) {
   event.details = std::move(details);
   if (row.job.claimed_at) {
     const bool just_claimed = row.job.status == JobStatus::kClaimed;
-    event.took = just_claimed ? s_.now - row.job.available_at : s_.now - *row.job.claimed_at;
+    const Millis since_due = s_.now - due.value_or(row.job.available_at);
+    event.took = just_claimed ? since_due : s_.now - *row.job.claimed_at;
+    if (!just_claimed) event.since_due = since_due;
   }
   s_.emit(std::move(event));
 }
@@ -216,6 +219,7 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
 
 void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   Job& job = row.job;
+  const Time due = job.available_at;
   s_.db.post(kInsertAttempt, row.seq, job.attempts, orNull(job.claimed_by), job.lease_token,
              job.claimed_at, s_.now, ending.outcome, orNull(report.error), report.exit_code,
              report.exit_signal, report.max_rss_bytes, orNull(report.output_tail));
@@ -229,7 +233,8 @@ void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   s_.db.post(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
              job.crashes, job.available_at, job.finished_at, orNull(job.error), orNull(job.reason));
   leaveClaimed(row, ending.status);
-  emit(ending.event, row, failureDetails(job, report));  // names the try that ended, and its worker
+  // Names the try that ended, and its worker.
+  emit(ending.event, row, failureDetails(job, report), due);
 
   job.attempts = ending.attempts;
   job.version += 1;

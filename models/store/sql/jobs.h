@@ -139,7 +139,9 @@ class Jobs {
   void cancelPending(Row& row, std::string_view event, const std::string& reason);
   void retryRow(Row& row);
   void removeRow(const Row& row);
-  void emit(std::string_view type, const Row& row, std::string details = {});
+  // `due` is when the try that ended could begin; not given: the job says it.
+  void emit(std::string_view type, const Row& row, std::string details = {},
+            std::optional<Time> due = {});
 
   Session& s_;
 };

@@ -8,6 +8,7 @@
 #include "models/policy/floors.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/workers.h"
@@ -199,6 +200,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   Launches(s_).removeOf(id);
   Scaling(s_).removeOf(id);
   Decisions(s_).removeOf(id);
+  Load(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());
   Event event;

@@ -46,12 +46,28 @@ class Pools {
   // Everything that can be counted in the store; zeros for a pool never seen.
   PoolStats stats(const PoolId& id);
 
+  struct Counted {
+    std::shared_ptr<const Pool> pool;
+    PoolStats stats;
+  };
+  // Every pool in the order of their names, with what the metrics tell of it, in a few statements
+  // for all of them: jobs and workers by status, the oldest pending job, how many nobody can run.
+  std::vector<Counted> overview();
+
   // Forgets lanes that hold no job any more.
   std::int64_t removeEmptyLanes(int limit);
 
  private:
   Result<Saved> save(const PoolId& id, const PoolSettings& given, std::shared_ptr<const Pool> old);
   std::shared_ptr<const Pool> decode(const SqlRows& row);
+  // Of the jobs that nobody can run, those that are due, by pool; `lanes` have a placement and
+  // pending jobs.
+  struct PlacedLane {
+    std::size_t pool;  // by its place in the overview
+    std::int64_t id, pending;
+    std::string placement;
+  };
+  void countUnplaceable(const std::vector<PlacedLane>& lanes, std::vector<Counted>& pools);
 
   Session& s_;
 };

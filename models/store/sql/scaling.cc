@@ -5,6 +5,7 @@
 #include "models/policy/floors.h"
 #include "models/policy/staleness.h"
 #include "models/store/sql/launches.h"
+#include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/workers.h"
@@ -136,7 +137,13 @@ void Scaling::recallInto(ScaleState& state, const Pool& pool) {
   if (given.schedules) {
     state.scheduled_floor = scheduledFloor(*given.schedules, s_.now, s_.rules.zones);
   }
+  if (*given.predictive) {
+    constexpr int kWeeks = 4;
+    state.predicted_floor =
+        predictedFloor(Load(s_).sameHours(pool.id, s_.now, kWeeks), *given.slots);
+  }
   const bool adaptive = given.scaling_mode == "adaptive";
+  if (adaptive) state.p95_latency_ms = Load(s_).p95Ms(pool.id, *given.latency_signal);
   if (!adaptive && given.worker_mode != "loop") return;
   const Memory memory = recall(pool.id);
   if (adaptive && memory.last_scaled_at) state.last_scale_age = s_.now - *memory.last_scaled_at;

@@ -170,10 +170,12 @@ void Session::flush() {
 }
 
 void Session::committed() {
+  after_rollback_.clear();
   for (const auto& act : std::exchange(after_commit_, {})) act();
 }
 
 void Session::forget() {
+  for (const auto& act : std::exchange(after_rollback_, {})) act();
   ahead = {};
   after_commit_.clear();
   deltas_.clear();

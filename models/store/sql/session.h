@@ -109,6 +109,8 @@ class Session {
   // To be done when the transaction is committed, by the thread that commits, which it must not
   // hold up; the disk may not have it yet: for what a power cut would end as well.
   void afterCommit(std::function<void()> act) { after_commit_.push_back(std::move(act)); }
+  // To be done when it is rolled back instead: takes back what was handed over to it.
+  void afterRollback(std::function<void()> act) { after_rollback_.push_back(std::move(act)); }
   void committed();
 
   // After a rollback: what was emitted and counted did not happen.
@@ -140,7 +142,7 @@ class Session {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> tries_;        // not written yet
   std::vector<Event> events_;                                                 // of this transaction
   std::size_t events_written_ = 0;                                            // so many of them
-  std::vector<std::function<void()>> after_commit_;
+  std::vector<std::function<void()>> after_commit_, after_rollback_;
   std::optional<std::int64_t> catalog_;
   bool catalog_changed_ = false;
   bool limits_locked_ = false;

@@ -115,6 +115,11 @@ TEST(CommandLine, commandsThatLookAfterWorkers) {
   EXPECT_EQ(parsed<ScaleCommand>({"scale", "--pool", "p", "--target-workers", "0"}).target_workers,
             0);
   EXPECT_EQ(parsed<DecisionsCommand>({"decisions", "--pool", "p", "-n", "3"}).limit, 3u);
+  const auto timeline = parsed<TimelineCommand>(
+      {"timeline", "p", "--from", "2026-01-15T00:00:00Z", "--buckets", "500"});
+  EXPECT_EQ(timeline.pool, "p");
+  EXPECT_EQ(timeline.from, "2026-01-15T00:00:00Z");
+  EXPECT_EQ(timeline.buckets, 500);
   EXPECT_EQ(parsed<WorkerOutputCommand>({"workers", "output", "w"}).id, "w");
   EXPECT_EQ(parsed<WorkerStopCommand>({"workers", "stop", "w"}).id, "w");
   EXPECT_EQ(parsed<PushCommand>({"push", "p", "--data", "1", "--count", "3"}).count, 3);
@@ -226,7 +231,7 @@ TEST(CommandLine, everyHelpHasTwoExamples) {
       {"jobs", "list"}, {"pools", "set"}, {"workers", "show"}, {"workers", "output"}};
   for (const char* name :
        {"serve", "migrate", "doctor", "push", "jobs", "pools", "workers", "check", "reap", "scale",
-        "decisions", "events", "top", "demo", "health", "version", "token"}) {
+        "decisions", "timeline", "events", "top", "demo", "health", "version", "token"}) {
     commands.push_back({name});
   }
   for (auto args : commands) {

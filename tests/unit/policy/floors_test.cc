@@ -42,16 +42,18 @@ TEST(PredictedFloor, keepsTheWorkersBusyThatTheSameHourKeptBusy) {
     std::vector<HourOfLoad> hours;
     std::int64_t slots, floor;
   };
-  const auto minutes = [](int count) { return Millis(std::chrono::minutes(count)); };
+  const auto hour = [](int added, int finished, int minutes) {
+    return HourOfLoad{1, added, finished, std::chrono::minutes(minutes)};
+  };
   const Row rows[] = {
       {"nothing on record", {}, 1, 0},
-      {"jobs, but none finished", {{100, 0, Millis(0)}}, 1, 0},
-      {"60 jobs of a minute fill one worker", {{60, 60, minutes(60)}}, 1, 1},
-      {"61 do not fit", {{61, 61, minutes(61)}}, 1, 2},
-      {"four at a time", {{240, 240, minutes(240)}}, 4, 1},
-      {"the mean of two weeks", {{60, 60, minutes(60)}, {180, 180, minutes(180)}}, 1, 2},
-      {"a week without jobs counts", {{120, 120, minutes(120)}, {}}, 1, 1},
-      {"what came, not what was done", {{600, 60, minutes(60)}}, 1, 10},
+      {"jobs, but none finished", {hour(100, 0, 0)}, 1, 0},
+      {"60 jobs of a minute fill one worker", {hour(60, 60, 60)}, 1, 1},
+      {"61 do not fit", {hour(61, 61, 61)}, 1, 2},
+      {"four at a time", {hour(240, 240, 240)}, 4, 1},
+      {"the mean of two weeks", {hour(60, 60, 60), hour(180, 180, 180)}, 1, 2},
+      {"a week without jobs counts", {hour(120, 120, 120), hour(0, 0, 0)}, 1, 1},
+      {"what came, not what was done", {hour(600, 60, 60)}, 1, 10},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(predictedFloor(row.hours, row.slots), row.floor) << row.name;
