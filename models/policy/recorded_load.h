@@ -2,14 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <queue>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "models/job.h"
 #include "models/policy/duration_histogram.h"
+#include "models/policy/heap.h"
 #include "models/policy/retry.h"
 #include "models/policy/simulation.h"
 #include "models/time.h"
@@ -88,7 +89,7 @@ class RecordedLoad {
   std::int64_t still_open_ = 0;
   LoadFigures figures_;
   DurationHistogram waits_;
-  std::priority_queue<Time, std::vector<Time>, std::greater<>> there_;  // when they end
+  Heap<Time, std::less<>> there_;  // when they end
   std::set<std::string> hosts_;
   std::vector<Millis> boots_;
   std::int64_t boots_seen_ = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/policy/duration_histogram.h"
+#include "models/policy/heap.h"
 
 namespace muster {
 namespace {
@@ -19,29 +20,6 @@ constexpr Millis kRateWait{100};
 constexpr Millis kTick = Seconds(5);
 constexpr Millis kWhile = Seconds(60);  // that workers must have been to spare
 constexpr Time kNever = Time::max();
-
-// The things of a heap, the first by `Before` on top.
-template <class T, class Before>
-class Heap {
- public:
-  bool empty() const { return items_.empty(); }
-  std::size_t size() const { return items_.size(); }
-  const T& top() const { return items_.front(); }
-  void push(T item) {
-    items_.push_back(std::move(item));
-    std::push_heap(items_.begin(), items_.end(), after);
-  }
-  T pop() {
-    std::pop_heap(items_.begin(), items_.end(), after);
-    T item = std::move(items_.back());
-    items_.pop_back();
-    return item;
-  }
-
- private:
-  static bool after(const T& a, const T& b) { return Before{}(b, a); }
-  std::vector<T> items_;
-};
 
 struct Worker;
 using Workers = std::list<Worker>;
