@@ -9,6 +9,7 @@
 
 #include "app/cli/command_examples.h"
 #include "app/cli/scaling_options.h"
+#include "app/cli/simulate_options.h"
 #include "app/cli/worker_options.h"
 #include "app/config/closest_name.h"
 #include "app/config/setting_table.h"
@@ -312,6 +313,8 @@ class Grammar {
     addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
     addWith(addScaleOptions, "scale", "show or set how many workers a pool has", kScaleFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
+    addWith(addSimulateOptions, "simulate", "what would another policy have done?",
+            kSimulateFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
@@ -372,7 +375,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
-    {{"check", "reap", "scale", "decisions", "top"}, &Grammar::addScaling},
+    {{"check", "reap", "scale", "decisions", "simulate", "top"}, &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},

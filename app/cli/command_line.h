@@ -15,9 +15,9 @@ using Command =
                  JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
                  PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
                  WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
-                 ScaleCommand, DecisionsCommand, TriggerListCommand, TriggerShowCommand,
-                 TriggerFireCommand, ClusterCommand, ClusterResignCommand, EventsCommand,
-                 TopCommand, DemoCommand, HealthCommand>;
+                 ScaleCommand, DecisionsCommand, SimulateCommand, TriggerListCommand,
+                 TriggerShowCommand, TriggerFireCommand, ClusterCommand, ClusterResignCommand,
+                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;
