@@ -14,6 +14,8 @@ void measureBulk(const Workshop& shop, Report& report);
 void measureLaunching(const Workshop& shop, Report& report);
 void measureBehind(const Workshop& shop, Report& report);
 void measurePostgres(const Workshop& shop, Report& report);
+void measureSimulation(const Workshop& shop, Report& report);
+void measureDecisions(Report& report);
 
 // Those about a pool of a million jobs share the time it takes to fill it.
 struct LargePoolRows {

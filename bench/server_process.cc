@@ -87,10 +87,13 @@ double ServerProcess::cpuSeconds() const {
   return nanoseconds / 1e9;
 }
 
-std::int64_t ServerProcess::residentBytes() const {
+std::int64_t ServerProcess::residentBytes() const { return memoryBytes("VmRSS:"); }
+std::int64_t ServerProcess::peakResidentBytes() const { return memoryBytes("VmHWM:"); }
+
+std::int64_t ServerProcess::memoryBytes(const std::string& field) const {
   std::ifstream file(fmt::format("/proc/{}/status", pid_));
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("VmRSS:")) return std::atoll(line.c_str() + 6) * 1024;
+    if (line.starts_with(field)) return std::atoll(line.c_str() + field.size()) * 1024;
   }
   return 0;
 }

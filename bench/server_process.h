@@ -21,8 +21,11 @@ class ServerProcess {
   std::uint16_t port() const { return port_; }
   double cpuSeconds() const;
   std::int64_t residentBytes() const;
+  std::int64_t peakResidentBytes() const;
 
  private:
+  std::int64_t memoryBytes(const std::string& field) const;
+
   pid_t pid_ = -1;
   int output_ = -1;
   std::uint16_t port_ = 0;

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr int kPrecision = 5;  // bits behind the leading one
+constexpr int kPrecision = 6;  // bits behind the leading one
 constexpr std::uint64_t kPerDoubling = 1U << kPrecision;
 constexpr std::uint64_t kExact = 2 * kPerDoubling;
 constexpr std::int64_t kLongest = (std::int64_t{1} << 40) - 1;  // ms; more than thirty years
@@ -46,6 +46,12 @@ void Durations::add(Millis took, std::int64_t count) { addToClass(classOf(took),
 void Durations::merge(const Durations& other) {
   for (std::size_t number = 0; number < other.counts_.size(); ++number) {
     if (other.counts_[number] > 0) addToClass(number, other.counts_[number]);
+  }
+}
+
+void Durations::subtract(const Durations& other) {
+  for (std::size_t number = 0; number < other.counts_.size(); ++number) {
+    if (other.counts_[number] > 0) addToClass(number, -other.counts_[number]);
   }
 }
 

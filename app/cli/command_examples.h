@@ -119,6 +119,17 @@ Examples:
   muster timeline emails --from 2026-01-15T00:00:00Z --buckets 96
   muster timeline emails -o json | jq '.items[] | {at, wait_p95_ms}')";
 
+constexpr const char* kSimulateFooter =
+    R"(Replays the pool's recorded jobs, with their run times and the boot times of its workers, as if
+the pool had these settings, and shows that beside what really happened. Nothing is changed. Settings
+that are not named are the pool's own; --compare adds a column for another policy.
+
+Examples:
+  muster simulate emails max_workers=4
+  muster simulate emails worker_mode=loop --compare 'mode=adaptive preset=low-latency'
+  muster simulate emails max_workers=20 --from 2026-03-01T08:00:00Z --to 2026-03-01T18:00:00Z
+  muster simulate emails warm_idle=2 -o json | jq '.items[0].simulated.p95_wait_ms')";
+
 constexpr const char* kWorkerFooter =
     R"(Claims jobs of the pool and runs CMD once for each, without a shell. The job's data is JSON on
 its stdin; its stdout becomes the result: JSON if it is JSON, else a string.

@@ -9,6 +9,7 @@
 
 #include "app/cli/command_examples.h"
 #include "app/cli/scaling_options.h"
+#include "app/cli/simulate_options.h"
 #include "app/cli/worker_options.h"
 #include "app/config/closest_name.h"
 #include "app/config/setting_table.h"
@@ -315,6 +316,8 @@ class Grammar {
             kExplainFooter);
     addWith(addDecisionsOptions, "decisions", "what checks decided, and why", kDecisionsFooter);
     addWith(addTimelineOptions, "timeline", "what a pool did over time", kTimelineFooter);
+    addWith(addSimulateOptions, "simulate", "what would another policy have done?",
+            kSimulateFooter);
     addWith(addTopOptions, "top", "watch pools and workers", kTopFooter);
   }
 
@@ -375,7 +378,8 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
-    {{"check", "reap", "scale", "explain", "decisions", "timeline", "top"}, &Grammar::addScaling},
+    {{"check", "reap", "scale", "explain", "decisions", "timeline", "simulate", "top"},
+     &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},

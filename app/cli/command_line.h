@@ -15,7 +15,7 @@ using Command =
                  JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
                  PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
                  WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
-                 ScaleCommand, ExplainCommand, DecisionsCommand, TimelineCommand,
+                 ScaleCommand, ExplainCommand, DecisionsCommand, TimelineCommand, SimulateCommand,
                  TriggerListCommand, TriggerShowCommand, TriggerFireCommand, ClusterCommand,
                  ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 

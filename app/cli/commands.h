@@ -178,6 +178,14 @@ struct TimelineCommand {
   int buckets = 30;
 };
 
+struct SimulateCommand {
+  std::string pool;
+  std::vector<std::string> assignments;  // of the policy to try; none: the pool's own
+  std::vector<std::string> compare;      // more policies, the assignments of each in one text
+  std::string from;                      // RFC 3339, empty: the first job on record
+  std::string to;                        // empty: now
+};
+
 struct EventsCommand {
   bool follow = false;
   std::string types;
@@ -254,6 +262,7 @@ int run(const ScaleCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ExplainCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DecisionsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TimelineCommand& command, ApiClient& api, Terminal& terminal);
+int run(const SimulateCommand& command, ApiClient& api, Terminal& terminal);
 int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TopCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);

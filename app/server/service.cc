@@ -129,6 +129,10 @@ void Service::wire(std::string secret) {
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
+  simulator_ = std::make_unique<Simulator>(
+      *storage_, Simulator::Options{static_cast<double>(settings_.launch_rate),
+                                    settings_.worker_idle_timeout, settings_.worker_max_jobs});
+  simulations_ = std::make_unique<SimulationController>(*simulator_);
   workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(settings_.retention, [this](Store& store) {
@@ -149,6 +153,7 @@ void Service::wire(std::string secret) {
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
   checks_->addRoutes(router_);
+  simulations_->addRoutes(router_);
   triggers_->addRoutes(router_);
   hooks_->addRoutes(router_);
   cluster_->addRoutes(router_);
@@ -404,6 +409,7 @@ void Service::tendWorkers(const Event& event) {
 
 void Service::endWaits() {
   node_.retire();
+  simulator_->stop();
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
@@ -412,6 +418,7 @@ void Service::endWaits() {
 // What writes to the store ends before it.
 void Service::close() {
   node_.stop();
+  simulator_->stop();
   processes_->stop();
   functions_->stop();
   checker_->stop();

@@ -11,6 +11,7 @@
 #include "app/metrics/load_record.h"
 #include "app/metrics/metrics.h"
 #include "app/scaling/checker.h"
+#include "app/scaling/simulator.h"
 #include "app/server/service_machines.h"
 #include "app/server/trigger_actions.h"
 #include "app/waits/wait_list.h"
@@ -25,6 +26,7 @@
 #include "controllers/pool_controller.h"
 #include "controllers/router.h"
 #include "controllers/service_controller.h"
+#include "controllers/simulation_controller.h"
 #include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
 #include "controllers/worker_controller.h"
@@ -117,6 +119,8 @@ class Service {
   std::unique_ptr<ServiceController> service_;
   std::unique_ptr<ClusterController> cluster_;
   std::unique_ptr<CheckController> checks_;
+  std::unique_ptr<Simulator> simulator_;
+  std::unique_ptr<SimulationController> simulations_;
   MusterProcess process_;
   NetworkCall call_;
   TriggerRegistry registry_;
