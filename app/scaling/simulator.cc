@@ -43,7 +43,7 @@ Result<Plan> planOf(Store& store, const PoolId& id, const SimulationRequest& req
   plan.pool = id;
   plan.policy = tried.settings;
   plan.retry = tried.settings.retryPolicy();
-  plan.config = store.launches().config(tried);
+  plan.config = store.scaling().config(tried);
   plan.config.paused = false;
   plan.config.has_template = true;
   plan.now = store.now();
