@@ -3,8 +3,6 @@
 namespace muster {
 namespace {
 
-constexpr int kPoolsAtOnce = 200;
-
 Handler fixed(Reply reply) {
   return {.answer = [reply = std::move(reply)](const RequestPtr&, const Respond& respond) {
     respond(reply);
@@ -55,15 +53,9 @@ void ServiceController::ready(const RequestPtr& request, Respond respond) {
 Result<Work> ServiceController::metrics(const Request&) {
   return [this](Store& store) -> Outcome {
     std::vector<Metrics::PoolGauges> gauges;
-    std::string after;
-    for (;;) {
-      const auto pools = store.pools().list(after, kPoolsAtOnce);
-      for (const auto& pool : pools) {
-        gauges.push_back({pool->id.str(), store.pools().stats(pool->id),
-                          *pool->settings.min_workers, *pool->settings.max_workers});
-      }
-      if (pools.size() < kPoolsAtOnce) break;
-      after = pools.back()->id.str();
+    for (auto& [pool, stats] : store.pools().overview()) {
+      gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
+                        *pool->settings.max_workers});
     }
     metrics_.countCommits(storage_.commits());
     return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),

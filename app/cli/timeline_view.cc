@@ -1,5 +1,7 @@
 #include "app/cli/timeline_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -32,7 +34,9 @@ std::string orDash(const std::string& text) { return text == "0" ? "-" : text; }
 
 std::string timeText(JsonValue item, std::string_view name) {
   const double ms = number(item, name);
-  return ms <= 0 ? "-" : durationText(Millis(std::llround(ms)));
+  if (ms <= 0) return "-";
+  if (ms >= 1000 && ms < 60'000) return fmt::format("{:.1f}s", ms / 1000);
+  return durationText(Millis(std::llround(ms)));
 }
 
 // 2026-01-15 09:28:00

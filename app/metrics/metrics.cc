@@ -1,13 +1,8 @@
 #include "app/metrics/metrics.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 
 namespace muster {
 namespace {
@@ -18,77 +13,12 @@ const std::vector<double> kJobBounds = {0.005, 0.01, 0.05, 0.1, 0.5, 1,    2.5, 
                                         10,    30,   60,   300, 900, 3600, 14400};
 const std::vector<double> kStartupBounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 
-std::string escapeLabel(std::string_view value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\\') {
-      out += "\\\\";
-    } else if (c == '"') {
-      out += "\\\"";
-    } else if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string poolLabel(const std::string& pool) {
-  return fmt::format("pool=\"{}\"", escapeLabel(pool));
-}
-
-void head(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
-  fmt::format_to(std::back_inserter(out), "# HELP muster_{} {}\n# TYPE muster_{} {}\n", name, help,
-                 name, type);
-}
-
-template <class Number>
-void sample(std::string& out, std::string_view name, const std::string& labels, Number value) {
-  fmt::format_to(std::back_inserter(out), "muster_{}{}{}{} {}\n", name, labels.empty() ? "" : "{",
-                 labels, labels.empty() ? "" : "}", value);
-}
-
-// Figures of this process in the names every Prometheus client library uses.
-void exposeProcess(std::string& out) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const double cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                     static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-  long pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  std::error_code fault;
-  const auto files = std::distance(std::filesystem::directory_iterator("/proc/self/fd", fault),
-                                   std::filesystem::directory_iterator());
-  fmt::format_to(std::back_inserter(out),
-                 "# HELP process_cpu_seconds_total User and system CPU time spent.\n"
-                 "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\n"
-                 "# HELP process_resident_memory_bytes Resident memory size.\n"
-                 "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n"
-                 "# HELP process_open_fds Number of open file descriptors.\n"
-                 "# TYPE process_open_fds gauge\nprocess_open_fds {}\n",
-                 cpu, resident * sysconf(_SC_PAGESIZE), files);
+// A further label behind the first.
+std::string withLabel(const std::string& labels, std::string_view name, std::string_view value) {
+  return labels + "," + metricLabel(name, value);
 }
 
 }  // namespace
-
-void Histogram::observe(double seconds) {
-  const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), seconds) - bounds_.begin();
-  counts_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(seconds, std::memory_order_relaxed);
-}
-
-void Histogram::expose(std::string& out, std::string_view name, const std::string& labels) const {
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    total += counts_[i].load(std::memory_order_relaxed);
-    const std::string bound = i < bounds_.size() ? fmt::format("{}", bounds_[i]) : "+Inf";
-    fmt::format_to(std::back_inserter(out), "muster_{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels,
-                   labels.empty() ? "" : ",", bound, total);
-  }
-  sample(out, fmt::format("{}_sum", name), labels, sum_.load(std::memory_order_relaxed));
-  sample(out, fmt::format("{}_count", name), labels, total);
-}
 
 Metrics::Metrics() : check_seconds_(kRequestBounds) {}
 
@@ -112,46 +42,52 @@ Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
   if (!counters.wait) {
     counters.wait = std::make_unique<Histogram>(kJobBounds);
     counters.run = std::make_unique<Histogram>(kJobBounds);
+    counters.startup = std::make_unique<Histogram>(kStartupBounds);
   }
   return counters;
 }
 
-Metrics::LaunchCounters& Metrics::launchCounters(const std::string& pool) {
-  LaunchCounters& counters = launches_[pool];
-  if (!counters.startup) counters.startup = std::make_unique<Histogram>(kStartupBounds);
-  return counters;
+void Metrics::forgetPool(const std::string& pool) {
+  const std::lock_guard lock(mutex_);
+  pools_.erase(pool);
 }
 
 void Metrics::countCheck(const Decision& decision, std::chrono::nanoseconds took) {
   check_seconds_.observe(std::chrono::duration<double>(took).count());
   const std::lock_guard lock(mutex_);
-  ++checks_[{decision.pool.str(), decision.trigger, decision.direction}];
-  launchCounters(decision.pool.str()).desired = decision.desired_workers;
+  PoolCounters& pool = poolCounters(decision.pool.str());
+  ++pool.checks[{decision.trigger, decision.direction}];
+  if (decision.binding_limit == "cooldown") ++pool.cooldown_blocks;
+  pool.desired = decision.desired_workers;
 }
 
 void Metrics::countLaunch(const std::string& pool, std::string_view result) {
   const std::lock_guard lock(mutex_);
-  ++launchCounters(pool).launches[std::string(result)];
+  ++poolCounters(pool).launches[std::string(result)];
 }
 
 void Metrics::countExit(const std::string& pool, std::string_view reason) {
   const std::lock_guard lock(mutex_);
-  ++launchCounters(pool).exits[std::string(reason)];
+  ++poolCounters(pool).exits[std::string(reason)];
 }
 
 void Metrics::countEvents(std::span<const Event> events) {
   const std::lock_guard lock(mutex_);
   for (const Event& event : events) {
+    const double took = std::chrono::duration<double>(event.took).count();
     if (event.type == event_type::kWorkerLost) ++reaped_;
+    if (event.type == event_type::kPoolDeleted) pools_.erase(event.pool);
     if (event.type == event_type::kWorkerRegistered && event.took > Millis(0)) {
-      launchCounters(event.pool)
-          .startup->observe(std::chrono::duration<double>(event.took).count());
+      poolCounters(event.pool).startup->observe(took);
     }
+    if (event.type == event_type::kPoolLaunchSuspended) {
+      ++poolCounters(event.pool).launch_suspensions;
+    }
+    if (event.type == event_type::kPoolCircuitOpened) ++poolCounters(event.pool).circuit_openings;
     if (event.job.empty()) continue;
     PoolCounters& pool = poolCounters(event.pool);
-    const double took = std::chrono::duration<double>(event.took).count();
-    const auto ended = [&](const char* outcome) {
-      ++pool.finished[outcome];
+    const auto ended = [&](std::uint64_t& outcome) {
+      ++outcome;
       if (event.attempt) pool.run->observe(took);
     };
     if (event.type == event_type::kJobCreated) {
@@ -160,13 +96,13 @@ void Metrics::countEvents(std::span<const Event> events) {
       ++pool.claimed;
       pool.wait->observe(took);
     } else if (event.type == event_type::kJobCompleted) {
-      ended("done");
+      ended(pool.done);
     } else if (event.type == event_type::kJobFailed) {
-      ended("failed");
+      ended(pool.failed);
     } else if (event.type == event_type::kJobPoisoned) {
-      ended("poisoned");
+      ended(pool.poisoned);
     } else if (event.type == event_type::kJobCancelled || event.type == event_type::kJobExpired) {
-      ended("cancelled");
+      ended(pool.cancelled);
     } else if (event.type == event_type::kJobReassigned) {
       ++pool.leases_expired;
     } else if (event.type == event_type::kJobLateResultDropped) {
@@ -192,157 +128,182 @@ void Metrics::countCommits(const Storage::Commits& commits) {
   commits_.seconds += commits.seconds;
 }
 
-void Metrics::exposeLaunches(std::string& out) const {
-  head(out, "checker_duration_seconds", "histogram", "From the begin of a check to its commit.");
-  check_seconds_.expose(out, "checker_duration_seconds", "");
-  head(out, "pool_workers_desired", "gauge", "Workers the last check wanted the pool to have.");
-  for (const auto& [pool, counters] : launches_) {
-    if (counters.desired) sample(out, "pool_workers_desired", poolLabel(pool), *counters.desired);
+void Metrics::exposeGauges(Exposition& out, const std::vector<Told>& pools) {
+  out.family("muster_pool_jobs", "gauge", "Jobs of a pool by status.");
+  for (const Told& pool : pools) {
+    const PoolStats& stats = pool.gauges->stats;
+    out.sample(pool.label + ",status=\"pending\"", stats.pending);
+    out.sample(pool.label + ",status=\"claimed\"", stats.claimed);
+    out.sample(pool.label + ",status=\"done\"", stats.done);
+    out.sample(pool.label + ",status=\"poisoned\"", stats.poisoned);
+    out.sample(pool.label + ",status=\"cancelled\"", stats.cancelled);
   }
-  head(out, "worker_launches_total", "counter", "Processes of workers, started or not.");
-  for (const auto& [pool, counters] : launches_) {
-    for (const auto& [result, count] : counters.launches) {
-      sample(out, "worker_launches_total", fmt::format("{},result=\"{}\"", poolLabel(pool), result),
-             count);
+  out.family("muster_workers", "gauge", "Workers of a pool by status.");
+  for (const Told& pool : pools) {
+    const PoolStats& stats = pool.gauges->stats;
+    out.sample(pool.label + ",status=\"starting\"", stats.starting_workers);
+    out.sample(pool.label + ",status=\"active\"", stats.active_workers);
+    out.sample(pool.label + ",status=\"terminating\"", stats.terminating_workers);
+    out.sample(pool.label + ",status=\"lost\"", stats.lost_workers);
+  }
+  const auto gauge = [&](std::string_view name, std::string_view help, const auto& of) {
+    out.family(name, "gauge", help);
+    for (const Told& pool : pools) out.sample(pool.label, of(*pool.gauges));
+  };
+  gauge("muster_pool_jobs_unplaceable", "Due jobs that no worker, alive or launched, can run.",
+        [](const PoolGauges& pool) { return pool.stats.unplaceable; });
+  gauge("muster_pool_oldest_pending_seconds", "Age of the oldest pending job.",
+        [](const PoolGauges& pool) { return pool.stats.oldest_pending_seconds; });
+  gauge("muster_pool_workers_busy", "Active workers that hold a job.",
+        [](const PoolGauges& pool) { return pool.stats.busy_workers; });
+  gauge("muster_pool_workers_min", "The least workers the pool keeps.",
+        [](const PoolGauges& pool) { return pool.min_workers; });
+  gauge("muster_pool_workers_max", "The most workers the pool may have.",
+        [](const PoolGauges& pool) { return pool.max_workers; });
+}
+
+void Metrics::exposeJobs(Exposition& out, const std::vector<Told>& pools) {
+  const PoolCounters none;
+  const auto counter = [&](std::string_view name, std::string_view help,
+                           std::uint64_t PoolCounters::*member) {
+    out.family(name, "counter", help);
+    for (const Told& pool : pools) {
+      out.sample(pool.label, pool.counters == nullptr ? 0 : pool.counters->*member);
+    }
+  };
+  counter("muster_jobs_added_total", "Jobs pushed.", &PoolCounters::added);
+  counter("muster_jobs_claimed_total", "Jobs claimed.", &PoolCounters::claimed);
+  counter("muster_leases_expired_total", "Jobs taken back from a lapsed lease or a lost worker.",
+          &PoolCounters::leases_expired);
+  counter("muster_late_reports_total", "Reports refused because the lease had ended.",
+          &PoolCounters::late_reports);
+  counter("muster_scale_cooldown_blocks_total",
+          "Checks that changed nothing because the last change was too recent.",
+          &PoolCounters::cooldown_blocks);
+  counter("muster_launch_suspensions_total", "How often launches failed until they were suspended.",
+          &PoolCounters::launch_suspensions);
+  counter("muster_circuit_openings_total", "How often the circuit breaker of a pool opened.",
+          &PoolCounters::circuit_openings);
+  out.family("muster_jobs_finished_total", "counter", "Tries that ended, by outcome.");
+  for (const Told& pool : pools) {
+    const PoolCounters& counts = pool.counters == nullptr ? none : *pool.counters;
+    out.sample(pool.label + ",outcome=\"done\"", counts.done);
+    out.sample(pool.label + ",outcome=\"failed\"", counts.failed);
+    out.sample(pool.label + ",outcome=\"poisoned\"", counts.poisoned);
+    out.sample(pool.label + ",outcome=\"cancelled\"", counts.cancelled);
+  }
+  out.family("muster_job_wait_seconds", "histogram", "From due to claimed.");
+  for (const Told& pool : pools) {
+    if (pool.counters != nullptr) pool.counters->wait->expose(out, pool.label);
+  }
+  out.family("muster_job_run_seconds", "histogram", "From claimed to reported.");
+  for (const Told& pool : pools) {
+    if (pool.counters != nullptr) pool.counters->run->expose(out, pool.label);
+  }
+}
+
+void Metrics::exposeWorkers(Exposition& out, const std::vector<Told>& pools) {
+  out.family("muster_pool_workers_desired", "gauge",
+             "Workers the last check wanted the pool to have.");
+  for (const Told& pool : pools) {
+    if (pool.counters != nullptr && pool.counters->desired) {
+      out.sample(pool.label, *pool.counters->desired);
     }
   }
-  head(out, "worker_exits_total", "counter", "Processes of workers that ended, by the reason.");
-  for (const auto& [pool, counters] : launches_) {
-    for (const auto& [reason, count] : counters.exits) {
-      sample(out, "worker_exits_total", fmt::format("{},reason=\"{}\"", poolLabel(pool), reason),
-             count);
+  const auto named = [&](std::string_view name, std::string_view help, std::string_view label,
+                         ByName PoolCounters::*member) {
+    out.family(name, "counter", help);
+    for (const Told& pool : pools) {
+      if (pool.counters == nullptr) continue;
+      for (const auto& [value, count] : pool.counters->*member) {
+        out.sample(withLabel(pool.label, label, value), count);
+      }
+    }
+  };
+  named("muster_worker_launches_total", "Processes of workers, started or not.", "result",
+        &PoolCounters::launches);
+  named("muster_worker_exits_total", "Processes of workers that ended, by the reason.", "reason",
+        &PoolCounters::exits);
+  out.family("muster_worker_startup_seconds", "histogram",
+             "From the decision to the registration.");
+  for (const Told& pool : pools) {
+    if (pool.counters != nullptr) pool.counters->startup->expose(out, pool.label);
+  }
+  out.family("muster_checker_runs_total", "counter", "Checks of a pool, by what came of them.");
+  for (const Told& pool : pools) {
+    if (pool.counters == nullptr) continue;
+    for (const auto& [labels, count] : pool.counters->checks) {
+      out.sample(
+          withLabel(withLabel(pool.label, "trigger", labels.first), "direction", labels.second),
+          count);
     }
   }
-  head(out, "worker_startup_seconds", "histogram", "From the decision to the registration.");
-  for (const auto& [pool, counters] : launches_) {
-    counters.startup->expose(out, "worker_startup_seconds", poolLabel(pool));
+}
+
+void Metrics::exposeTriggers(Exposition& out) const {
+  out.family("muster_trigger_fires_total", "counter", "Firings of triggers.");
+  for (const auto& [trigger, count] : trigger_fires_) {
+    out.sample(metricLabel("trigger", trigger), count);
+  }
+  out.family("muster_hooks_received_total", "counter",
+             "Calls of webhooks, by what became of them.");
+  for (const auto& [hook, count] : hook_calls_) {
+    out.sample(withLabel(metricLabel("trigger", hook.first), "result", hook.second), count);
+  }
+}
+
+void Metrics::exposeRequests(Exposition& out) const {
+  out.family("muster_http_requests_total", "counter", "Requests answered.");
+  for (const auto& route : routes_) {
+    const std::string labels =
+        withLabel(metricLabel("method", route->method), "route", route->pattern);
+    for (std::size_t status = 0; status < route->by_status.size(); ++status) {
+      const auto count = route->by_status[status].load(std::memory_order_relaxed);
+      if (count > 0) out.sample(withLabel(labels, "code", std::to_string(status)), count);
+    }
+  }
+  out.family("muster_http_request_duration_seconds", "histogram",
+             "From the request to the answer.");
+  for (const auto& route : routes_) {
+    route->seconds.expose(out,
+                          withLabel(metricLabel("method", route->method), "route", route->pattern));
   }
 }
 
 std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) const {
-  std::string out;
-  head(out, "build_info", "gauge", "The version that runs.");
-  sample(out, "build_info", fmt::format("version=\"{}\"", MUSTER_VERSION), 1);
-
-  head(out, "leader", "gauge", "1 on the node that leads, else 0.");
-  sample(out, "leader", "", leads ? 1 : 0);
-
-  head(out, "pool_jobs", "gauge", "Jobs of a pool by status.");
-  for (const auto& [pool, stats, min, max] : pools) {
-    for (const auto& [status, count] :
-         {std::pair{"pending", stats.pending}, std::pair{"claimed", stats.claimed},
-          std::pair{"done", stats.done}, std::pair{"poisoned", stats.poisoned},
-          std::pair{"cancelled", stats.cancelled}}) {
-      sample(out, "pool_jobs", fmt::format("{},status=\"{}\"", poolLabel(pool), status), count);
-    }
-  }
-  head(out, "pool_jobs_unplaceable", "gauge",
-       "Due jobs that no worker, alive or launched, can run.");
-  for (const auto& gauge : pools) {
-    sample(out, "pool_jobs_unplaceable", poolLabel(gauge.pool), gauge.stats.unplaceable);
-  }
-  head(out, "pool_oldest_pending_seconds", "gauge", "Age of the oldest pending job.");
-  for (const auto& gauge : pools) {
-    sample(out, "pool_oldest_pending_seconds", poolLabel(gauge.pool),
-           gauge.stats.oldest_pending_seconds);
-  }
-  head(out, "workers", "gauge", "Workers of a pool by status.");
-  for (const auto& [pool, stats, min, max] : pools) {
-    for (const auto& [status, count] :
-         {std::pair{"starting", stats.starting_workers}, std::pair{"active", stats.active_workers},
-          std::pair{"terminating", stats.terminating_workers},
-          std::pair{"lost", stats.lost_workers}}) {
-      sample(out, "workers", fmt::format("{},status=\"{}\"", poolLabel(pool), status), count);
-    }
-  }
-  head(out, "pool_workers_min", "gauge", "The least workers the pool keeps.");
-  for (const auto& gauge : pools) {
-    sample(out, "pool_workers_min", poolLabel(gauge.pool), gauge.min_workers);
-  }
-  head(out, "pool_workers_max", "gauge", "The most workers the pool may have.");
-  for (const auto& gauge : pools) {
-    sample(out, "pool_workers_max", poolLabel(gauge.pool), gauge.max_workers);
-  }
-
+  Exposition out;
+  out.family("muster_build_info", "gauge", "The version that runs.");
+  out.sample(metricLabel("version", MUSTER_VERSION), 1);
+  out.family("muster_leader", "gauge", "1 on the node that leads, else 0.");
+  out.sample("", leads ? 1 : 0);
   {
     const std::lock_guard lock(mutex_);
-    const auto counter = [&](std::string_view name, std::string_view help,
-                             std::uint64_t PoolCounters::*member) {
-      head(out, name, "counter", help);
-      for (const auto& [pool, counters] : pools_) {
-        sample(out, name, poolLabel(pool), counters.*member);
-      }
-    };
-    counter("jobs_added_total", "Jobs pushed.", &PoolCounters::added);
-    counter("jobs_claimed_total", "Jobs claimed.", &PoolCounters::claimed);
-    counter("leases_expired_total", "Jobs taken back from a lapsed lease or a lost worker.",
-            &PoolCounters::leases_expired);
-    counter("late_reports_total", "Reports refused because the lease had ended.",
-            &PoolCounters::late_reports);
-    head(out, "jobs_finished_total", "counter", "Tries that ended, by outcome.");
-    for (const auto& [pool, counters] : pools_) {
-      for (const auto& [outcome, count] : counters.finished) {
-        sample(out, "jobs_finished_total",
-               fmt::format("{},outcome=\"{}\"", poolLabel(pool), outcome), count);
-      }
+    std::vector<Told> told;
+    told.reserve(pools.size());
+    for (const PoolGauges& pool : pools) {
+      const auto counted = pools_.find(pool.pool);
+      told.push_back({metricLabel("pool", pool.pool), &pool,
+                      counted == pools_.end() ? nullptr : &counted->second});
     }
-    head(out, "job_wait_seconds", "histogram", "From due to claimed.");
-    for (const auto& [pool, counters] : pools_) {
-      counters.wait->expose(out, "job_wait_seconds", poolLabel(pool));
-    }
-    head(out, "job_run_seconds", "histogram", "From claimed to reported.");
-    for (const auto& [pool, counters] : pools_) {
-      counters.run->expose(out, "job_run_seconds", poolLabel(pool));
-    }
-    head(out, "reaper_workers_total", "counter", "Workers found lost.");
-    sample(out, "reaper_workers_total", "", reaped_);
-    head(out, "checker_runs_total", "counter", "Checks of a pool, by what came of them.");
-    for (const auto& [labels, count] : checks_) {
-      const auto& [pool, trigger, direction] = labels;
-      sample(out, "checker_runs_total",
-             fmt::format("{},trigger=\"{}\",direction=\"{}\"", poolLabel(pool),
-                         escapeLabel(trigger), direction),
-             count);
-    }
-    exposeLaunches(out);
-    head(out, "trigger_fires_total", "counter", "Firings of triggers.");
-    for (const auto& [trigger, count] : trigger_fires_) {
-      sample(out, "trigger_fires_total", fmt::format("trigger=\"{}\"", escapeLabel(trigger)),
-             count);
-    }
-    head(out, "hooks_received_total", "counter", "Calls of webhooks, by what became of them.");
-    for (const auto& [hook, count] : hook_calls_) {
-      sample(out, "hooks_received_total",
-             fmt::format("trigger=\"{}\",result=\"{}\"", escapeLabel(hook.first), hook.second),
-             count);
-    }
-    head(out, "store_commit_seconds", "summary", "Time of the commits of the store.");
-    sample(out, "store_commit_seconds_sum", "", commits_.seconds);
-    sample(out, "store_commit_seconds_count", "", commits_.count);
-    head(out, "store_batch_size", "summary", "Units of work per commit.");
-    sample(out, "store_batch_size_sum", "", commits_.units);
-    sample(out, "store_batch_size_count", "", commits_.count);
+    exposeGauges(out, told);
+    exposeJobs(out, told);
+    exposeWorkers(out, told);
+    out.family("muster_reaper_workers_total", "counter", "Workers found lost.");
+    out.sample("", reaped_);
+    exposeTriggers(out);
+    out.family("muster_store_commit_seconds", "summary", "Time of the commits of the store.");
+    out.suffixed("_sum", "", commits_.seconds);
+    out.suffixed("_count", "", commits_.count);
+    out.family("muster_store_batch_size", "summary", "Units of work per commit.");
+    out.suffixed("_sum", "", commits_.units);
+    out.suffixed("_count", "", commits_.count);
   }
-
-  head(out, "http_requests_total", "counter", "Requests answered.");
-  for (const auto& route : routes_) {
-    for (std::size_t status = 0; status < route->by_status.size(); ++status) {
-      const auto count = route->by_status[status].load(std::memory_order_relaxed);
-      if (count == 0) continue;
-      sample(out, "http_requests_total",
-             fmt::format("method=\"{}\",route=\"{}\",code=\"{}\"", route->method,
-                         escapeLabel(route->pattern), status),
-             count);
-    }
-  }
-  head(out, "http_request_duration_seconds", "histogram", "From the request to the answer.");
-  for (const auto& route : routes_) {
-    route->seconds.expose(
-        out, "http_request_duration_seconds",
-        fmt::format("method=\"{}\",route=\"{}\"", route->method, escapeLabel(route->pattern)));
-  }
-  exposeProcess(out);
-  return out;
+  out.family("muster_checker_duration_seconds", "histogram",
+             "From the begin of a check to its commit.");
+  check_seconds_.expose(out, "");
+  exposeRequests(out);
+  out.process();
+  return out.take();
 }
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "app/metrics/exposition.h"
 #include "models/decision.h"
 #include "models/event.h"
 #include "models/pool.h"
@@ -20,20 +21,6 @@
 #include "models/time.h"
 
 namespace muster {
-
-// A distribution in fixed buckets of seconds. Thread-safe.
-class Histogram {
- public:
-  explicit Histogram(std::vector<double> bounds)
-      : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
-  void observe(double seconds);
-  void expose(std::string& out, std::string_view name, const std::string& labels) const;
-
- private:
-  std::vector<double> bounds_;
-  std::vector<std::atomic<std::uint64_t>> counts_;
-  std::atomic<double> sum_ = 0;
-};
 
 // What happened since the service started, for /metrics in the Prometheus text format.
 // Thread-safe.
@@ -56,12 +43,15 @@ class Metrics {
   void countTrigger(const std::string& trigger);
   // `result` is accepted, duplicate, ignored or rejected.
   void countHook(const std::string& trigger, std::string_view result);
+  // It was deleted, here or by another node.
+  void forgetPool(const std::string& pool);
 
   struct PoolGauges {
     std::string pool;
     PoolStats stats;
     std::int64_t min_workers, max_workers;
   };
+  // Of the pools it tells only what is in `pools`: all that there are now.
   std::string expose(const std::vector<PoolGauges>& pools, bool leads) const;
 
  private:
@@ -70,27 +60,34 @@ class Metrics {
     std::array<std::atomic<std::uint64_t>, 600> by_status{};
     Histogram seconds;
   };
+  using ByName = std::map<std::string, std::uint64_t, std::less<>>;
   struct PoolCounters {
     std::uint64_t added = 0, claimed = 0, leases_expired = 0, late_reports = 0;
-    std::map<std::string, std::uint64_t> finished;  // by outcome
-    std::unique_ptr<Histogram> wait, run;
-  };
-  struct LaunchCounters {
-    std::map<std::string, std::uint64_t, std::less<>> launches, exits;  // by result, by reason
-    std::unique_ptr<Histogram> startup;
+    std::uint64_t done = 0, failed = 0, poisoned = 0, cancelled = 0;
+    std::uint64_t cooldown_blocks = 0, launch_suspensions = 0, circuit_openings = 0;
+    ByName launches, exits;               // by result, by reason
     std::optional<std::int64_t> desired;  // by the last check
+    // By trigger and direction.
+    std::map<std::pair<std::string, std::string>, std::uint64_t> checks;
+    std::unique_ptr<Histogram> wait, run, startup;
   };
-  LaunchCounters& launchCounters(const std::string& pool);
-  void exposeLaunches(std::string& out) const;
+  // A pool as it is told of: its label, and what was counted; null when nothing was yet.
+  struct Told {
+    std::string label;
+    const PoolGauges* gauges;
+    const PoolCounters* counters;
+  };
   PoolCounters& poolCounters(const std::string& pool);
+  static void exposeGauges(Exposition& out, const std::vector<Told>& pools);
+  static void exposeJobs(Exposition& out, const std::vector<Told>& pools);
+  static void exposeWorkers(Exposition& out, const std::vector<Told>& pools);
+  void exposeTriggers(Exposition& out) const;
+  void exposeRequests(Exposition& out) const;
 
   std::vector<std::unique_ptr<RouteCounters>> routes_;  // the last one: no route
   mutable std::mutex mutex_;
-  std::map<std::string, PoolCounters> pools_;       // guarded by mutex_
-  std::map<std::string, LaunchCounters> launches_;  // by pool; guarded by mutex_
+  std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
   Histogram check_seconds_;
-  // By pool, trigger and direction; guarded by mutex_.
-  std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> checks_;
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_

@@ -375,6 +375,7 @@ void Service::onForeignCommit(std::span<const Event> events) {
   for (const Event& event : events) {
     tendWorkers(event);
     if (event.type == event_type::kLeaderLost) node_.tryToLead();
+    if (event.type == event_type::kPoolDeleted) metrics_->forgetPool(event.pool);
   }
   wake(events);
   if (!begun_ || !checks_itself_ || !node_.works()) return;

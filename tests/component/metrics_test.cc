@@ -11,7 +11,8 @@ const std::string kHostile = "a\"} 1\nmuster_x{pool=\"\\";
 const std::string kEscaped = R"(a\"} 1\nmuster_x{pool=\"\\)";
 
 bool shows(const Metrics& metrics, const std::string& line) {
-  return ("\n" + metrics.expose({}, true)).find("\n" + line + "\n") != std::string::npos;
+  const std::string text = metrics.expose({{"p", {}, 0, 1}}, true);
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
 Metrics& withRoutes(Metrics& metrics) {
@@ -30,10 +31,10 @@ TEST(MetricsOfWorkers, countLaunchesExitsAndStarts) {
   registered.type = event_type::kWorkerRegistered;
   registered.pool = "p";
   metrics.countEvents(std::vector{registered});
-  EXPECT_TRUE(shows(metrics, R"(muster_worker_startup_seconds_count{pool="p"} 0)"))
-      << "one that nobody launched is not counted";
   registered.took = 40ms;
   metrics.countEvents(std::vector{registered});
+  EXPECT_TRUE(shows(metrics, R"(muster_worker_startup_seconds_count{pool="p"} 1)"))
+      << "one that nobody launched is not counted";
   EXPECT_TRUE(shows(metrics, R"(muster_worker_launches_total{pool="p",result="started"} 2)"));
   EXPECT_TRUE(shows(metrics, R"(muster_worker_launches_total{pool="p",result="failed"} 1)"));
   EXPECT_TRUE(shows(metrics, R"(muster_worker_exits_total{pool="p",reason="ok"} 1)"));
@@ -53,6 +54,51 @@ TEST(MetricsOfWorkers, tellOfChecks) {
   EXPECT_TRUE(shows(metrics, "muster_checker_duration_seconds_count 1"));
   EXPECT_TRUE(shows(metrics, R"(muster_checker_duration_seconds_bucket{le="0.0025"} 1)"));
   EXPECT_TRUE(shows(metrics, R"(muster_pool_workers_desired{pool="p"} 3)"));
+}
+
+TEST(MetricsOfPools, countWhatACooldownHeldBack) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_scale_cooldown_blocks_total{pool="p"} 0)"));
+  Decision decision;
+  decision.pool = PoolId("p");
+  decision.direction = "hold";
+  for (const char* limit : {"cooldown", "max_workers", "cooldown"}) {
+    decision.binding_limit = limit;
+    metrics.countCheck(decision, 1ms);
+  }
+  EXPECT_TRUE(shows(metrics, R"(muster_scale_cooldown_blocks_total{pool="p"} 2)"));
+}
+
+TEST(MetricsOfPools, beginAtZeroAndEndWithThePool) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_jobs_finished_total{pool="p",outcome="poisoned"} 0)"));
+  Event event;
+  event.pool = "p";
+  event.job = "j";
+  event.type = event_type::kJobCreated;
+  metrics.countEvents(std::vector{event, event});
+  EXPECT_TRUE(shows(metrics, R"(muster_jobs_added_total{pool="p"} 2)"));
+  EXPECT_EQ(metrics.expose({}, true).find("pool="), std::string::npos)
+      << "a pool that is not there is not told of";
+  event.job.clear();
+  event.type = event_type::kPoolDeleted;
+  metrics.countEvents(std::vector{event});
+  EXPECT_TRUE(shows(metrics, R"(muster_jobs_added_total{pool="p"} 0)"));
+}
+
+TEST(MetricsOfPools, countLaunchesThatAreSuspendedAndCircuitsThatOpen) {
+  Metrics metrics;
+  withRoutes(metrics);
+  for (const auto type : {event_type::kPoolLaunchSuspended, event_type::kPoolCircuitOpened}) {
+    Event event;
+    event.pool = "p";
+    event.type = type;
+    metrics.countEvents(std::vector{event});
+  }
+  EXPECT_TRUE(shows(metrics, R"(muster_launch_suspensions_total{pool="p"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_circuit_openings_total{pool="p"} 1)"));
 }
 
 TEST(MetricsOfPools, countJobsThatCannotBePlaced) {

@@ -24,9 +24,9 @@ TEST(TimelineView, aLineForEachPieceWithABarForTheQueue) {
             "2026-01-15 09:28:00      -                      -     -      -     -       -  "
             "       -         -        -\n"
             "2026-01-15 09:29:00    100  ████████████        4     3    120    20       2  "
-            "    14ms     1.3s    824ms\n"
+            "    14ms      1.3s    824ms\n"
             "2026-01-15 09:30:00      1  ▏                   4     1      -    99       -  "
-            "     1ms         -   1m 5s\n");
+            "     1ms         -    1m 5s\n");
 }
 
 }  // namespace
