@@ -42,6 +42,34 @@ class Repeat : public Conversation {
   const std::string& must_contain_;
 };
 
+std::string doneReport(std::string_view id, std::string_view token) {
+  return fmt::format(R"({{"job_id":"{}","lease_token":"{}","outcome":"done"}})", id, token);
+}
+
+class ClaimAndKeep : public Conversation {
+ public:
+  ClaimAndKeep(const std::string& pool, int connection, Held& held)
+      : claim_(postRequest(fmt::format("/v1/pools/{}/claim", pool),
+                           fmt::format(R"({{"worker_id":"bench-{}"}})", connection))),
+        held_(held) {}
+
+  std::string_view next() override { return claim_; }
+
+  bool heard(int status, std::string_view body) override {
+    std::size_t at = 0;
+    const auto id = quoted(body, kId, at);
+    const auto token = quoted(body, kToken, at);
+    if (status != 200 || token.empty()) return false;
+    const std::lock_guard lock(held_.mutex);
+    held_.reports.push_back(doneReport(id, token));
+    return true;
+  }
+
+ private:
+  const std::string claim_;
+  Held& held_;
+};
+
 class ClaimAndComplete : public Conversation {
  public:
   ClaimAndComplete(const std::string& pool, int connection)
@@ -97,8 +125,7 @@ class BulkLoop : public Conversation {
       if (id.empty()) break;
       const auto token = quoted(body, kToken, at);
       if (held_ > 0) reports_ += ',';
-      fmt::format_to(std::back_inserter(reports_),
-                     R"({{"job_id":"{}","lease_token":"{}","outcome":"done"}})", id, token);
+      reports_ += doneReport(id, token);
       ++held_;
     }
     return held_ == kClaim;
@@ -148,6 +175,12 @@ MakeConversation repeat(std::string request, int status, std::string must_contai
 
 MakeConversation claimAndComplete(const std::string& pool) {
   return [pool](int connection) { return std::make_unique<ClaimAndComplete>(pool, connection); };
+}
+
+MakeConversation claimAndKeep(const std::string& pool, Held& held) {
+  return [pool, &held](int connection) {
+    return std::make_unique<ClaimAndKeep>(pool, connection, held);
+  };
 }
 
 MakeConversation bulkLoop(const std::string& pool, std::atomic<std::int64_t>& done) {

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "bench/load.h"
 
@@ -22,6 +24,14 @@ MakeConversation repeat(std::string request, int status, std::string must_contai
 
 // Claims a job and completes it, one request after the other. The pool must not run dry.
 MakeConversation claimAndComplete(const std::string& pool);
+
+// What claims brought, until it is reported.
+struct Held {
+  std::mutex mutex;
+  std::vector<std::string> reports;  // "done" of each job, as JSON
+};
+// Claims jobs one by one and keeps them. The pool must not run dry.
+MakeConversation claimAndKeep(const std::string& pool, Held& held);
 
 // A loop worker that also produces: pushes 1000 jobs in one request, then ten times reports the
 // 100 it holds as done and claims the next 100 in one request. Adds the finished jobs to `done`.

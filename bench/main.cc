@@ -23,7 +23,7 @@ using namespace muster::bench;
 constexpr const char* kUsage =
     "usage: muster_bench --muster PROGRAM --echo PROGRAM --one-request PROGRAM [--folder FOLDER] "
     "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
-    "rows: push claim batch bulk depth behind memory start latency launch simulation "
+    "rows: push claim batch bulk depth behind tenants memory start latency launch simulation "
     "decisions postgres; all when none is named\n";
 
 struct Arguments {
@@ -32,9 +32,9 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{"push",     "claim",      "batch",    "bulk",    "depth",
-                                    "behind",   "memory",     "start",    "latency", "launch",
-                                    "postgres", "simulation", "decisions"};
+  const std::set<std::string> known{"push",   "claim",    "batch",      "bulk",     "depth",
+                                    "behind", "tenants",  "memory",     "start",    "latency",
+                                    "launch", "postgres", "simulation", "decisions"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -137,6 +137,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("batch")) measureBatch(shop, report);
   if (rows.contains("bulk")) measureBulk(shop, report);
   if (rows.contains("behind")) measureBehind(shop, report);
+  if (rows.contains("tenants")) measureTenants(shop, report);
   if (rows.contains("latency")) measureLatency(shop, report);
   if (rows.contains("launch")) measureLaunching(shop, report);
   if (rows.contains("simulation")) measureSimulation(shop, report);

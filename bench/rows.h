@@ -11,6 +11,7 @@ void measureClaim(const Workshop& shop, Report& report);
 void measureLatency(const Workshop& shop, Report& report);
 void measureBatch(const Workshop& shop, Report& report);
 void measureBulk(const Workshop& shop, Report& report);
+void measureTenants(const Workshop& shop, Report& report);
 void measureLaunching(const Workshop& shop, Report& report);
 void measureBehind(const Workshop& shop, Report& report);
 void measurePostgres(const Workshop& shop, Report& report);

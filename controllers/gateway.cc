@@ -173,7 +173,9 @@ Status Gateway::admit(Exchange& exchange) {
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
-  if (auto ok = parts_.limits.admitRequest(); !ok) return ok;
+  if (!exchange.route->handler.unlimited) {
+    if (auto ok = parts_.limits.admitRequest(request.rate); !ok) return ok;
+  }
   auto principal = parts_.access.identify(request.header("authorization"));
   if (!principal) return tl::unexpected(std::move(principal).error());
   request.principal = *std::move(principal);
@@ -340,6 +342,11 @@ drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
   }
   if (!reply.stream) response->setBody(std::move(reply.body));
   response->addHeader("X-Request-Id", exchange.request->id);
+  if (const RateLevel& rate = exchange.request->rate) {
+    response->addHeader("RateLimit-Limit", std::to_string(rate->limit));
+    response->addHeader("RateLimit-Remaining", std::to_string(rate->remaining));
+    response->addHeader("RateLimit-Reset", std::to_string(rate->full_in.count()));
+  }
   const std::string& origin = exchange.request->header("origin");
   if (!origin.empty() && parts_.access.isAllowedOrigin(origin)) {
     response->addHeader("Access-Control-Allow-Origin", origin);

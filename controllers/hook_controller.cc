@@ -101,7 +101,9 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
     return respond(
         tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)}));
   }
-  if (auto ok = parts_.limits.admitRequest(); !ok) return respond(tl::unexpected(ok.error()));
+  if (auto ok = parts_.limits.admitRequest(request->rate); !ok) {
+    return respond(tl::unexpected(ok.error()));
+  }
   auto hook = hookOf(*request);
   if (!hook) return respond(tl::unexpected(std::move(hook).error()));
   const TriggerSpec& spec = (*hook)->trigger.spec;

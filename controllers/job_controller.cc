@@ -69,7 +69,8 @@ Result<Work> JobController::push(const Request& request) {
   std::vector<FieldError> faults;
   std::vector<NewJob> jobs{readNewJob(body->root(), "", faults)};
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  if (auto ok = limits_.admitJobs(jobs); !ok) return tl::unexpected(std::move(ok).error());
+  if (auto ok = limits_.admitJobs(jobs, request.rate); !ok)
+    return tl::unexpected(std::move(ok).error());
   jobs[0].traceparent = traceparentOf(request);
   return [pool_id = *std::move(pool_id), jobs = std::move(jobs)](Store& store) -> Outcome {
     if (auto ok = checkTimes(jobs, false, store.now()); !ok) return tl::unexpected(ok.error());
@@ -100,7 +101,8 @@ Result<Work> JobController::pushBatch(const Request& request) {
   }
   in.finish();
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  if (auto ok = limits_.admitJobs(*jobs); !ok) return tl::unexpected(std::move(ok).error());
+  if (auto ok = limits_.admitJobs(*jobs, request.rate); !ok)
+    return tl::unexpected(std::move(ok).error());
   return [pool_id = *std::move(pool_id), jobs](Store& store) -> Outcome {
     if (auto ok = checkTimes(*jobs, true, store.now()); !ok) return tl::unexpected(ok.error());
     auto pool = store.pools().findOrCreate(pool_id);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 
 namespace muster {
 
+// How near a request came to a limit, told with its answer.
+using RateLevel = std::optional<TokenBucket::Level>;
+
 // How many requests a second, and how many jobs a second of one tenant. Thread-safe.
 class RateLimits {
  public:
@@ -20,9 +24,11 @@ class RateLimits {
     limits_requests_ = requests_per_second > 0;
   }
 
-  // kRateLimited, with the time to wait.
-  Status admitRequest();
-  Status admitJobs(const std::vector<NewJob>& jobs);
+  // kRateLimited, with the time to wait. `level` becomes that of the limit that refuses, or else of
+  // the one that is nearest to it, what stood there before included.
+  Status admitRequest(RateLevel& level);
+  // All of them or none: jobs of one tenant that are too many cost the others nothing.
+  Status admitJobs(const std::vector<NewJob>& jobs, RateLevel& level);
 
  private:
   const Clock& clock_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "controllers/access.h"
+#include "controllers/rate_limits.h"
 #include "models/ids.h"
 #include "models/json/json_doc.h"
 #include "models/result.h"
@@ -26,6 +27,7 @@ struct Request {
   std::string_view path;  // as sent, still percent-encoded
   Principal principal;
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
+  mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
 
   const std::string& header(const std::string& lower_case_name) const;
   std::string_view body() const { return raw->body(); }

@@ -22,6 +22,7 @@ struct Handler {
   std::function<Result<Work>(const Request&)> read = {};
   std::function<Result<Work>(const Request&)> write = {};
   std::function<void(const RequestPtr&, Respond)> answer = {};
+  bool unlimited = false;      // not counted as a request against global_qps_limit
   bool on_every_node = false;  // changes nothing that a node could refuse to change
   // Of a write: kShared for what happens so often that it must not wait for each other.
   Isolation isolation = Isolation::kAlone;

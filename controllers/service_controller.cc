@@ -24,7 +24,8 @@ void ServiceController::addRoutes(Router& router) {
                ready(request, std::move(respond));
              }});
   router.add("GET", "/metrics", Scope::kRead,
-             {.read = [this](const Request& request) { return metrics(request); }});
+             {.read = [this](const Request& request) { return metrics(request); },
+              .unlimited = true});  // whoever is overloaded must be seen
   JsonWriter version;
   version.beginObject().field("name", "muster").field("version", MUSTER_VERSION);
   version.field("api", "v1").endObject();

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <map>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -73,6 +75,64 @@ TEST_P(ClaimRaceTest, aTenantNeverHoldsMoreThanItsLimit) {
   EXPECT_EQ(stats().done, 200);
   EXPECT_LE(most.load(), 3);
   EXPECT_GT(most.load(), 0);
+}
+
+// Claims end in every way while others are made; the events, in their order, are the witness.
+TEST_P(ClaimRaceTest, aTenantKeepsItsLimitHoweverItsJobsEnd) {
+  constexpr int kTenants = 5, kJobsEach = 40, kLimit = 2;
+  setPool(with<PoolSettings>([&](auto& s) {
+    s.per_tenant_concurrency = kLimit;
+    s.retry_base_ms = 0;
+    s.lease_seconds = 1;
+  }));
+  std::map<std::string, std::string> tenant_of;
+  for (int i = 0; i < kTenants * kJobsEach; ++i) {
+    const std::string tenant = "t" + std::to_string(i % kTenants);
+    NewJob job{.data = "1", .max_retries = 1000, .tenant = tenant};
+    if (i % 3 == 0) job.placement.forbidden_nodes = {"nowhere"};  // several lanes each
+    tenant_of[push(job).id.str()] = tenant;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  std::atomic<int> finished = 0;
+  together([&](int t) {
+    std::mt19937 dice(static_cast<unsigned>(t));
+    while (finished < kTenants * kJobsEach && std::chrono::steady_clock::now() < deadline) {
+      for (const Job& each : claim(1 + static_cast<int>(dice() % 3), "w" + std::to_string(t))) {
+        switch (dice() % 6) {
+          case 0:
+            static_cast<void>(fail(each));
+            break;
+          case 1:
+            static_cast<void>(release(each));
+            break;
+          case 2:  // it is left to run out
+            clock.advance(Millis(1100));
+            write([](Store& s) { return s.jobs().expireLeases(1); });
+            break;
+          default:
+            if (complete(each)) ++finished;
+        }
+      }
+      if (t == 0) {
+        clock.advance(Millis(1100));
+        write([](Store& s) { return s.jobs().expireLeases(100); });
+      }
+    }
+  });
+  EXPECT_EQ(stats().done, kTenants * kJobsEach);
+  std::map<std::string, int> held;
+  int most = 0;
+  for (const Event& event : eventsAfter(0)) {
+    const auto tenant = tenant_of.find(event.job);
+    if (tenant == tenant_of.end() || event.type == event_type::kJobCreated ||
+        event.type == event_type::kJobLateResultDropped) {
+      continue;
+    }
+    const bool claimed = event.type == event_type::kJobClaimed;
+    most = std::max(most, held[tenant->second] += claimed ? 1 : -1);
+  }
+  EXPECT_EQ(most, kLimit);
+  for (const auto& [tenant, count] : held) EXPECT_EQ(count, 0) << tenant;
 }
 
 TEST_P(ClaimRaceTest, ofManyReportsOnOneLeaseOneWins) {

@@ -23,6 +23,7 @@ JobModel::Entry* JobModel::living(const std::string& unique_key) {
 }
 
 void JobModel::pushed(Entry entry) {
+  if (!entry.tenant.empty()) tenants.insert(entry.tenant);
   jobs.push_back(std::move(entry));
   note("job.created", jobs.back());
 }
@@ -38,23 +39,36 @@ void JobModel::take(Entry& job, const std::string& worker, Time now) {
   job.attempts += 1;
   job.worker = worker;
   job.lease_until = now + Seconds(60);
+  if (!tenants.empty()) turns[job.tenant] = ++last_turn;
   note("job.claimed", job);
 }
 
 std::vector<std::string> JobModel::claim(const std::string& worker, bool has_gpu, int max,
                                          Time now) {
-  std::vector<Entry*> order;
-  for (Entry& job : jobs) order.push_back(&job);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Entry* a, const Entry* b) { return a->priority > b->priority; });
   std::vector<std::string> taken;
-  for (Entry* job : order) {
-    if (taken.size() == static_cast<std::size_t>(max)) break;
-    if (!claimable(*job, has_gpu, now)) continue;
-    take(*job, worker, now);
-    taken.push_back(job->id);
+  while (taken.size() < static_cast<std::size_t>(max)) {
+    Entry* best = nullptr;
+    for (Entry& job : jobs) {
+      if (!claimable(job, has_gpu, now)) continue;
+      const auto rank = [this](const Entry& each) {
+        return std::pair(-each.priority, turns[each.tenant]);
+      };
+      if (best == nullptr || rank(job) < rank(*best)) best = &job;
+    }
+    if (best == nullptr) break;
+    take(*best, worker, now);
+    taken.push_back(best->id);
   }
   return taken;
+}
+
+void JobModel::forgetTenants() {
+  std::erase_if(tenants, [&](const std::string& tenant) {
+    const bool empty = std::none_of(jobs.begin(), jobs.end(),
+                                    [&](const Entry& job) { return job.tenant == tenant; });
+    if (empty) turns.erase(tenant);
+    return empty;
+  });
 }
 
 Millis JobModel::backoff(int attempts) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,8 +35,11 @@ class JobModel {
 
   static constexpr int kTenantLimit = 2;
 
-  std::vector<Entry> jobs;          // in the order of creation
-  std::vector<std::string> events;  // "type id", in order
+  std::vector<Entry> jobs;           // in the order of creation
+  std::vector<std::string> events;   // "type id", in order
+  std::set<std::string> tenants;     // that had a job of late
+  std::map<std::string, int> turns;  // of tenants and of '', when they were last served
+  int last_turn = 0;
 
   Entry* find(const std::string& id);
   Entry* living(const std::string& unique_key);
@@ -57,6 +62,9 @@ class JobModel {
   int expireLeases(Time now);
   int releaseByWorker(const std::string& worker, Time now);
   int removeIf(const std::function<bool(const Entry&)>& unwanted);
+
+  // Tenants of which nothing is left lose their turn.
+  void forgetTenants();
 
   int count(JobStatus status) const;
   int claimedBy(const std::string& tenant) const;

@@ -158,6 +158,7 @@ class RandomWalkTest : public StoreTest {
         break;
       case 3:
         s.pools().removeEmptyLanes(9999);
+        model.forgetTenants();
         break;
       case 4:
         EXPECT_EQ(s.jobs().releaseByWorker("w1", "x"), model.releaseByWorker("w1", now()));

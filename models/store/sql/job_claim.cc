@@ -1,7 +1,4 @@
 // Jobs are taken by workers.
-#include <algorithm>
-#include <unordered_map>
-
 #include "models/json/job_json.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
@@ -12,11 +9,7 @@
 namespace muster {
 namespace {
 
-constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
-                          "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
-                          "AND (j.expires_at IS NULL OR j.expires_at > $2) "
-                          "ORDER BY j.priority DESC, j.seq LIMIT $3"};
-// The same where others claim too: what they hold is passed over before its data is looked up.
+// kHeadOfLane where others claim too: what they hold is passed over before its data is looked up.
 constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA_OF(
     "(SELECT * FROM jobs WHERE lane_id = $1 AND status = 'pending' "
     "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
@@ -43,31 +36,16 @@ constexpr Sql kTakeHeads{
     "RETURNING " MUSTER_JOB_COLUMNS MUSTER_PAYLOAD_OF_UNFINISHED};
 constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kTenantTakes{
-    "INSERT INTO tenants (pool_id, tenant, claimed) VALUES ($1, $2, 1) "
-    "ON CONFLICT (pool_id, tenant) DO UPDATE SET claimed = tenants.claimed + 1"};
-constexpr Sql kRunningOnNode{
-    "SELECT count(*) FROM jobs j JOIN workers w ON w.worker_id = j.claimed_by "
-    "WHERE j.status = 'claimed' AND j.lane_id = $1 AND w.host = $2"};
+    "INSERT INTO tenants (pool_id, tenant, claimed, turn) VALUES ($1, $2, $3, $4) "
+    "ON CONFLICT (pool_id, tenant) DO UPDATE SET claimed = tenants.claimed + excluded.claimed, "
+    "turn = excluded.turn"};
+constexpr Sql kLastTurn{"SELECT coalesce(max(turn), 0) FROM tenants WHERE pool_id = $1"};
 constexpr Sql kFirstDue{
     "SELECT (SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1), "
     "(SELECT min(expires_at) FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL)"};
 constexpr Sql kNextDue{
     "SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1 "
     "AND pool_id = $1"};
-
-// How many of the jobs that have a share per node run on the node. One share for all of them,
-// whatever lane they are in.
-std::int64_t runningOnNode(Session& s, const std::vector<Lane>& lanes, const std::string& node) {
-  s.lockLimits();
-  std::int64_t running = 0;
-  for (const Lane& lane : lanes) {
-    if (lane.placement.empty() || !lane.rules.max_parallel_per_node) continue;
-    auto rows = s.db.query(kRunningOnNode, lane.id, node);
-    rows.next();
-    running += rows->integer(0);
-  }
-  return running;
-}
 
 }  // namespace
 
@@ -76,58 +54,6 @@ std::int64_t Jobs::claimedBy(const PoolId& pool, const std::string& tenant) {
   s_.flushTenants();
   auto rows = s_.db.query(kTenantClaimed, pool, tenant);
   return rows.next() ? rows->integer(0) : 0;
-}
-
-// The best jobs over all lanes the worker may serve. Each lane's head is in order, so the best
-// `max` of the heads together are the best of the pool.
-std::vector<Jobs::Row> Jobs::candidates(const Pool& pool, const WorkerTraits& traits, int max) {
-  std::vector<Row> found;
-  std::unordered_map<std::string, std::int64_t> free_places;
-  std::unordered_map<std::int64_t, std::int64_t> shares;  // of the lanes that have one per node
-  std::int64_t running = 0;                               // on the node, of the jobs in them
-  const auto& lanes = Pools(s_).knownLanes(pool.id);
-  // What is found is locked, and passed over by others even if it is not chosen here: they wait.
-  if (lanes.size() > 1) s_.lockLimits();
-  for (const Lane& lane : lanes) {
-    std::int64_t limit = max;
-    if (!lane.placement.empty()) {
-      const Placement& placement = lane.rules;
-      if (placement.max_parallel_per_node) {
-        if (shares.empty()) running = runningOnNode(s_, lanes, traits.node);
-        shares[lane.id] = *placement.max_parallel_per_node;
-        limit = std::min<std::int64_t>(limit, *placement.max_parallel_per_node - running);
-      }
-      if (placementObstacle(placement, traits, static_cast<int>(running))) continue;
-    }
-    if (!lane.tenant.empty()) {
-      auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
-      if (fresh) {
-        place->second = *pool.settings.per_tenant_concurrency - claimedBy(pool.id, lane.tenant);
-      }
-      limit = std::min(limit, place->second);
-    }
-    if (limit <= 0) continue;
-    auto rows =
-        s_.db.query(s_.db.hasPeers() ? kFreeHeadOfLane : kHeadOfLane, lane.id, s_.now, limit);
-    while (rows.next()) found.push_back(readRow(*rows, true));
-  }
-  if (lanes.size() > 1) {
-    std::sort(found.begin(), found.end(), [](const Row& a, const Row& b) {
-      return a.job.priority != b.job.priority ? a.job.priority > b.job.priority : a.seq < b.seq;
-    });
-  }
-
-  // A tenant's places are shared by all its lanes, and so are those of a node.
-  std::vector<Row> chosen;
-  for (Row& row : found) {
-    if (chosen.size() == static_cast<std::size_t>(max)) break;
-    const auto share = shares.find(row.lane);
-    if (share != shares.end() && running >= share->second) continue;
-    if (!row.job.tenant.empty() && free_places[row.job.tenant]-- <= 0) continue;
-    if (share != shares.end()) ++running;
-    chosen.push_back(std::move(row));
-  }
-  return chosen;
 }
 
 std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
@@ -192,28 +118,42 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
     const auto [due, expired] = firstDue();
-    if (due && *due <= s_.now) s_.db.post(kPromote, s_.now, kDueAtOnce);
+    if (due && *due <= s_.now) {
+      if (s_.turns.empty()) {
+        s_.db.post(kPromote, s_.now, kDueAtOnce);
+      } else {
+        promoteDue(kDueAtOnce);
+      }
+    }
     if (expired && *expired <= s_.now) expirePending(kDueAtOnce);
     s_.due_until = s_.now;
   }
-  if (max == 1 && s_.db.hasPeers()) {
-    const auto& lanes = Pools(s_).knownLanes(pool.id);
-    if (lanes.size() == 1 && lanes[0].tenant.empty() && lanes[0].placement.empty()) {
-      auto row = takeHead(lanes[0], pool, worker);
-      if (!row) return jobs;
-      s_.countMove(row->lane, JobStatus::kPending, JobStatus::kClaimed);
-      emit(event_type::kJobClaimed, *row);
-      jobs.push_back(std::move(row->job));
-      return jobs;
-    }
+  const auto& lanes = Pools(s_).knownLanes(pool.id);
+  if (lanes.empty()) return jobs;
+  const Lane& lane = lanes.front();
+  if (lanes.size() > 1 || !lane.tenant.empty() || !lane.placement.empty()) {
+    return claimInTurn(pool, worker, traits, max);
   }
-  auto rows = candidates(pool, traits, max);
-  if (rows.empty()) return jobs;
+  if (max == 1 && s_.db.hasPeers()) {
+    auto row = takeHead(lane, pool, worker);
+    if (!row) return jobs;
+    s_.countMove(*row, JobStatus::kPending, JobStatus::kClaimed);
+    emit(event_type::kJobClaimed, *row);
+    jobs.push_back(std::move(row->job));
+    return jobs;
+  }
+  std::vector<Row> found;
+  {
+    const Sql head = s_.db.hasPeers() ? kFreeHeadOfLane : kHeadOfLane;
+    auto rows = s_.db.query(head, lane.id, s_.now, max);
+    while (rows.next()) found.push_back(readRow(*rows, true));
+  }
+  if (found.empty()) return jobs;
   // One token for all: it proves the lease only together with the job's id, and no other claim of
   // the same job has it.
   const std::string token = s_.random.token();
-  jobs.reserve(rows.size());
-  for (Row& row : rows) {
+  jobs.reserve(found.size());
+  for (Row& row : found) {
     take(row, pool, worker, token);
     jobs.push_back(std::move(row.job));
   }
@@ -239,7 +179,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   }
   if (job.expires_at && *job.expires_at <= s_.now) return refuse("the job has expired");
   if (!job.placement.empty()) {
-    const auto running = runningOnNode(s_, Pools(s_).lanes(pool.id), traits.node);
+    const auto running = runningOnNode(pool.id, traits.node);
     if (const auto obstacle =
             placementObstacle(parsePlacement(job.placement), traits, static_cast<int>(running))) {
       return refuse(*obstacle);
@@ -249,6 +189,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
       claimedBy(pool.id, job.tenant) >= *pool.settings.per_tenant_concurrency) {
     return refuse("the tenant's limit is reached");
   }
+  if (Pools(s_).hasTenants(pool.id)) s_.lockLimits();
   // Not before: others pass over a row that is locked, also when it is refused here.
   const std::int64_t version = job.version;
   row = hold(id, true);
@@ -273,9 +214,23 @@ void Jobs::take(Row& row, const Pool& pool, const std::string& worker, const std
   job.progress.reset();
   job.progress_message.clear();
   s_.db.post(kTake, row.seq, job.claimed_by, job.claimed_at, job.lease_token, job.lease_expires_at);
-  s_.countMove(row.lane, JobStatus::kPending, JobStatus::kClaimed);
-  if (!job.tenant.empty()) s_.db.post(kTenantTakes, job.pool, job.tenant);
+  s_.countMove(row, JobStatus::kPending, JobStatus::kClaimed);
+  serve(row);
   emit(event_type::kJobClaimed, row);
+}
+
+void Jobs::serve(const Row& row) {
+  std::optional<std::int64_t> turn;
+  PoolTurns* turns = s_.turns.find(row.job.pool);
+  if (turns != nullptr && turns->queue.knows(row.lane)) {
+    turn = turns->queue.serve(row.lane, {row.job.priority, row.seq});
+  } else if (Pools(s_).hasTenants(row.job.pool)) {
+    s_.turns.drop(row.job.pool);
+    auto last = s_.db.query(kLastTurn, row.job.pool);
+    last.next();
+    turn = last->integer(0) + 1;
+  }
+  if (turn) s_.db.post(kTenantTakes, row.job.pool, row.job.tenant, !row.job.tenant.empty(), *turn);
 }
 
 std::optional<Time> Jobs::nextDue(const PoolId& pool) {

@@ -111,7 +111,7 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details,
 }
 
 void Jobs::leaveClaimed(const Row& row, JobStatus to) {
-  s_.countMove(row.lane, JobStatus::kClaimed, to);
+  s_.countMove(row, JobStatus::kClaimed, to);
   if (!row.job.tenant.empty()) s_.tenantLeaves(row.job.pool, row.job.tenant);
 }
 
@@ -361,7 +361,7 @@ Result<Job> Jobs::progress(const JobId& id, const std::string& token, double pro
 void Jobs::cancelPending(Row& row, std::string_view event, const std::string& reason) {
   Job& job = row.job;
   s_.db.post(kCancelPending, row.seq, s_.now, reason);
-  s_.countMove(row.lane, JobStatus::kPending, JobStatus::kCancelled);
+  s_.countMove(row, JobStatus::kPending, JobStatus::kCancelled);
   job.status = JobStatus::kCancelled;
   job.finished_at = s_.now;
   job.reason = reason;
@@ -392,7 +392,7 @@ Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
 void Jobs::retryRow(Row& row) {
   Job& job = row.job;
   s_.db.post(kRetry, row.seq, s_.now);
-  s_.countMove(row.lane, job.status, JobStatus::kPending);
+  s_.countMove(row, job.status, JobStatus::kPending);
   job.status = JobStatus::kPending;
   job.attempts = 0;
   job.available_at = s_.now;
@@ -430,7 +430,7 @@ void Jobs::removeRow(const Row& row) {
   s_.db.post(kDeletePayload, row.seq);
   s_.db.post(kDeleteResult, row.seq);
   s_.db.post(kDeleteAttempts, row.seq);
-  s_.countGone(row.lane, row.job.status);
+  s_.countGone(row, row.job.status);
 }
 
 Status Jobs::remove(const JobId& id, IfVersion if_version) {

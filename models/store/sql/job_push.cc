@@ -63,7 +63,7 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
                          orNull(job.tenant), orNull(job.unique_key));
   s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
              orNull(job.resource_refs), orNull(job.traceparent));
-  s_.countNew(row.lane, JobStatus::kPending);
+  s_.countNew(row, JobStatus::kPending);
   emit(event_type::kJobCreated, row);
   return Pushed{std::move(job), true};
 }

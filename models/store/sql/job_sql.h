@@ -23,11 +23,19 @@
 #define MUSTER_PAYLOAD_OF_UNFINISHED \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, NULL, NULL"
 
+// Delayed jobs that are due by $1, at most $2, can be claimed.
+#define MUSTER_PROMOTE                                                                       \
+  "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' " \
+  "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2 /*skip_locked jobs*/)"
+
 namespace muster {
 
-// Delayed jobs that are due by $1, at most $2, can be claimed.
-inline constexpr Sql kPromote{
-    "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' "
-    "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2 /*skip_locked jobs*/)"};
+inline constexpr Sql kPromote{MUSTER_PROMOTE};
+
+// The first $3 jobs of the lane $1 that can be claimed.
+inline constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
+                                 "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
+                                 "AND (j.expires_at IS NULL OR j.expires_at > $2) "
+                                 "ORDER BY j.priority DESC, j.seq LIMIT $3"};
 
 }  // namespace muster

@@ -9,6 +9,7 @@
 namespace muster {
 namespace {
 
+constexpr Sql kPromoteTelling{MUSTER_PROMOTE " RETURNING pool_id, lane_id, priority, seq"};
 constexpr Sql kExpired{
     MUSTER_SELECT_JOB
     "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
@@ -43,7 +44,16 @@ std::vector<Jobs::Row> Jobs::readAll(SqlCursor rows) {
   return all;
 }
 
-std::int64_t Jobs::promoteDue(int limit) { return s_.db.execute(kPromote, s_.now, limit); }
+std::int64_t Jobs::promoteDue(int limit) {
+  if (s_.turns.empty()) return s_.db.execute(kPromote, s_.now, limit);
+  std::int64_t promoted = 0;
+  auto rows = s_.db.query(kPromoteTelling, s_.now, limit);
+  for (; rows.next(); ++promoted) {
+    s_.turns.jobReady(PoolId(rows->string(0)), rows->integer(1),
+                      {rows->integer(2), rows->integer(3)});
+  }
+  return promoted;
+}
 
 std::int64_t Jobs::expirePending(int limit) {
   auto rows = readAll(s_.db.query(kExpired, s_.now, limit));

@@ -43,7 +43,8 @@ class Jobs {
   // The caller has checked the job's times (expiresBeforeItBegins).
   Pushed push(const Pool& pool, const NewJob& job);
 
-  // Takes up to `max` jobs for the worker: highest priority first, then in the order of creation,
+  // Takes up to `max` jobs for the worker: highest priority first, then of the tenant that was
+  // served longest ago (those without a tenant count as one more), then in the order of creation;
   // passing over what is delayed, paused, not for this worker, or over its tenant's limit.
   std::vector<Job> claim(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
                          int max);
@@ -108,7 +109,15 @@ class Jobs {
   std::int64_t claimedBy(const PoolId& pool, const std::string& tenant);
   // When the first delayed job of any pool comes due, and when the first one expires.
   std::pair<std::optional<Time>, std::optional<Time>> firstDue();
-  std::vector<Row> candidates(const Pool& pool, const WorkerTraits& traits, int max);
+  // How many of the jobs that have a share per node run on the node.
+  std::int64_t runningOnNode(const PoolId& pool, const std::string& node);
+  // From a pool whose jobs are not all alike to the claim.
+  std::vector<Job> claimInTurn(const Pool& pool, const std::string& worker,
+                               const WorkerTraits& traits, int max);
+  PoolTurns& turnsOf(const Pool& pool);
+  struct Servable;
+  void readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
+                 const TurnQueue::Place& place, std::int64_t jobs);
   // On a database with other writers: the job at the head of the lane, found and taken in one step,
   // for this worker or for all that are foretold to ask.
   std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);
@@ -118,6 +127,8 @@ class Jobs {
   std::optional<Row> completeHeld(const JobId& id, const std::string& token, bool with_data);
   void completeForetold();
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
+  // The job's tenant has had its turn.
+  void serve(const Row& row);
   static bool holds(const Row& row, const Reporter& by);
   Error refuse(const Row& row, const Reporter& by);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,

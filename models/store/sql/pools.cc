@@ -41,21 +41,26 @@ constexpr Sql kDeleteCounts{
 constexpr Sql kCounts{
     "SELECT sum(c.pending), sum(c.claimed), sum(c.done), sum(c.poisoned), sum(c.cancelled) "
     "FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id WHERE l.pool_id = $1"};
-constexpr Sql kDelayedInLane{
-    "SELECT count(*) FROM jobs WHERE +lane_id = $1 AND status = 'pending' AND delayed = 1 "
-    "AND available_at > $2"};  // the + keeps to the index of the delayed
+// Of each lane how many jobs are pending and when the first of them was made.
+constexpr Sql kPendingInLanes{
+    "SELECT l.lane_id, l.tenant, l.placement, "
+    "(SELECT sum(c.pending) FROM lane_counts c WHERE c.lane_id = l.lane_id), "
+    "(SELECT j.created_at FROM jobs j WHERE j.lane_id = l.lane_id AND j.status = 'pending' "
+    "ORDER BY j.seq LIMIT 1) FROM lanes l WHERE l.pool_id = $1"};
+// The + keeps to the indexes of those that are delayed and of those that expire.
+constexpr Sql kDelayedInLanes{
+    "SELECT +lane_id, count(*) FROM jobs WHERE pool_id = $1 AND status = 'pending' "
+    "AND delayed = 1 AND available_at > $2 GROUP BY 1"};
 constexpr Sql kHasDelayed{
-    "SELECT 1 FROM jobs WHERE status = 'pending' AND delayed = 1 AND available_at > $1 LIMIT 1"};
-constexpr Sql kExpiredInLane{
-    "SELECT count(*) FROM jobs WHERE +lane_id = $1 AND status = 'pending' "
-    "AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2"};
+    "SELECT 1 FROM jobs WHERE pool_id = $1 AND status = 'pending' AND delayed = 1 "
+    "AND available_at > $2 LIMIT 1"};
+constexpr Sql kExpiredInLanes{
+    "SELECT +lane_id, count(*) FROM jobs WHERE pool_id = $1 AND status = 'pending' "
+    "AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2 GROUP BY 1"};
 constexpr Sql kHasExpired{
     "SELECT 1 FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL AND expires_at <= $1 "
     "LIMIT 1"};
-constexpr Sql kLanePending{"SELECT sum(pending) FROM lane_counts WHERE lane_id = $1"};
-constexpr Sql kTenantClaimed{"SELECT claimed FROM tenants WHERE pool_id = $1 AND tenant = $2"};
-constexpr Sql kOldestInLane{
-    "SELECT created_at FROM jobs WHERE lane_id = $1 AND status = 'pending' ORDER BY seq LIMIT 1"};
+constexpr Sql kTenantsClaimed{"SELECT tenant, claimed FROM tenants WHERE pool_id = $1"};
 constexpr Sql kEmptyLanes{
     "SELECT l.lane_id FROM lanes l LEFT JOIN lane_counts c ON c.lane_id = l.lane_id "
     "WHERE l.tenant <> '' OR l.placement <> '' GROUP BY l.lane_id "
@@ -64,7 +69,9 @@ constexpr Sql kEmptyLanes{
     "AND coalesce(sum(c.cancelled), 0) = 0 LIMIT $1"};
 constexpr Sql kDeleteLane{"DELETE FROM lanes WHERE lane_id = $1"};
 constexpr Sql kDeleteLaneCounts{"DELETE FROM lane_counts WHERE lane_id = $1"};
-constexpr Sql kDeleteIdleTenants{"DELETE FROM tenants WHERE claimed = 0"};
+constexpr Sql kDeleteIdleTenants{
+    "DELETE FROM tenants WHERE claimed = 0 AND tenant <> '' AND NOT EXISTS (SELECT 1 FROM lanes l "
+    "WHERE l.pool_id = tenants.pool_id AND l.tenant = tenants.tenant)"};
 
 Error missing(const PoolId& id) {
   return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
@@ -203,6 +210,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   Load(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());
+  s_.turns.drop(id);
   Event event;
   event.type = event_type::kPoolDeleted;
   event.pool = id.str();
@@ -233,6 +241,11 @@ const std::vector<Lane>& Pools::knownLanes(const PoolId& id) {
   return known->second;
 }
 
+bool Pools::hasTenants(const PoolId& id) {
+  const auto& lanes = knownLanes(id);
+  return std::any_of(lanes.begin(), lanes.end(), [](const Lane& l) { return !l.tenant.empty(); });
+}
+
 std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
                             const std::string& placement) {
   // A pool may have thousands of lanes, most just one.
@@ -245,12 +258,15 @@ std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
     auto found = s_.db.query(kFindLane, id, tenant, placement);
     if (found.next()) return found->integer(0);
   }
-  s_.lanes.erase(id.str());
   s_.catalogChanged();
   s_.db.insert(kInsertLane, id, tenant, placement);
   auto made = s_.db.query(kFindLane, id, tenant, placement);  // by us, or just now by another
   made.next();
-  return made->integer(0);
+  Lane lane{made->integer(0), tenant, placement, {}};
+  if (!placement.empty()) lane.rules = parsePlacement(placement);
+  s_.turns.laneAdded(id, lane.id, lane.tenant, lane.rules);
+  s_.lanes.at(id.str()).push_back(std::move(lane));
+  return s_.lanes.at(id.str()).back().id;
 }
 
 PoolStats Pools::stats(const PoolId& id) {
@@ -271,49 +287,46 @@ PoolStats Pools::stats(const PoolId& id) {
   const auto pool = find(id);
   if (!pool || stats.pending == 0) return stats;
 
-  const auto lanes = this->lanes(id);
-  const bool any_delayed = s_.db.query(kHasDelayed, s_.now).next();
-  const bool any_expired = s_.db.query(kHasExpired, s_.now).next();
-  std::unordered_map<std::string, std::int64_t> free_places;
+  const auto countByLane = [&](Sql sql) {
+    std::unordered_map<std::int64_t, std::int64_t> counts;
+    auto rows = s_.db.query(sql, id, s_.now);
+    while (rows.next()) counts[rows->integer(0)] = rows->integer(1);
+    return counts;
+  };
+  std::unordered_map<std::int64_t, std::int64_t> delayed, expired;
+  if (s_.db.query(kHasDelayed, id, s_.now).next()) delayed = countByLane(kDelayedInLanes);
+  if (s_.db.query(kHasExpired, s_.now).next()) expired = countByLane(kExpiredInLanes);
+  std::unordered_map<std::string, std::int64_t> used;  // places, by tenant
+  {
+    auto rows = s_.db.query(kTenantsClaimed, id);
+    while (rows.next()) used[rows->string(0)] = rows->integer(1);
+  }
   // One that could be launched here counts too, or nobody would be launched for such a job.
   const PlacementSupply supply = placementSupply(s_, *pool);
   std::map<std::string, std::int64_t> unplaceable;
   std::optional<Time> oldest;
-  for (const Lane& lane : lanes) {
-    auto row = s_.db.query(kLanePending, lane.id);
-    std::int64_t due = row.next() ? row->integer(0) : 0;
-    if (due == 0) continue;
-    auto head = s_.db.query(kOldestInLane, lane.id);
-    if (head.next() && (!oldest || head->time(0) < *oldest)) oldest = head->time(0);
-    if (any_delayed) {
-      auto delayed = s_.db.query(kDelayedInLane, lane.id, s_.now);
-      delayed.next();
-      stats.delayed += delayed->integer(0);
-      due -= delayed->integer(0);
-    }
-    if (any_expired) {
-      auto expired = s_.db.query(kExpiredInLane, lane.id, s_.now);
-      expired.next();
-      due -= expired->integer(0);
-    }
+  auto lanes = s_.db.query(kPendingInLanes, id);
+  while (lanes.next()) {
+    const std::int64_t lane = lanes->integer(0), pending = lanes->integer(3);
+    if (pending == 0) continue;
+    if (const auto made = lanes->maybeTime(4); made && (!oldest || *made < *oldest)) oldest = made;
+    stats.delayed += delayed[lane];
+    std::int64_t due = pending - delayed[lane] - expired[lane];
     if (due <= 0) continue;
-    if (!lane.placement.empty() && !isPlaceable(lane.rules, supply)) {
-      unplaceable[lane.placement] += due;
+    const std::string tenant = lanes->string(1), placement = lanes->string(2);
+    const Placement rules = placement.empty() ? Placement() : parsePlacement(placement);
+    if (!placement.empty() && !isPlaceable(rules, supply)) {
+      unplaceable[placement] += due;
       continue;
     }
     if (*pool->settings.paused) continue;
-    if (!lane.tenant.empty()) {
-      auto [place, fresh] = free_places.try_emplace(lane.tenant, 0);
-      if (fresh) {
-        auto claimed = s_.db.query(kTenantClaimed, id, lane.tenant);
-        const std::int64_t used = claimed.next() ? claimed->integer(0) : 0;
-        place->second = std::max<std::int64_t>(*pool->settings.per_tenant_concurrency - used, 0);
-      }
-      due = std::min(due, place->second);
-      place->second -= due;
+    if (!tenant.empty()) {
+      std::int64_t& taken = used[tenant];
+      due = std::clamp<std::int64_t>(*pool->settings.per_tenant_concurrency - taken, 0, due);
+      taken += due;
     }
     stats.runnable += due;
-    if (supply.launchable && placementObstacle(lane.rules, *supply.launchable, 0)) {
+    if (supply.launchable && placementObstacle(rules, *supply.launchable, 0)) {
       stats.elsewhere += due;
     }
   }
@@ -339,6 +352,7 @@ std::int64_t Pools::removeEmptyLanes(int limit) {
   }
   if (!empty.empty()) {
     s_.lanes.clear();
+    s_.turns.clear();
     s_.catalogChanged();
   }
   s_.db.post(kDeleteIdleTenants);

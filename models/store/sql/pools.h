@@ -41,6 +41,8 @@ class Pools {
   std::vector<Lane> lanes(const PoolId& id);
   // The same, kept from one call to the next; only in a unit that writes.
   const std::vector<Lane>& knownLanes(const PoolId& id);
+  // Whether jobs of the pool name a tenant, or did of late; only in a unit that writes.
+  bool hasTenants(const PoolId& id);
   std::int64_t laneFor(const PoolId& id, const std::string& tenant, const std::string& placement);
 
   // Everything that can be counted in the store; zeros for a pool never seen.

@@ -60,6 +60,7 @@ constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 void Session::begin(Time time, std::optional<std::int64_t> catalog) {
   now = time;
   limits_locked_ = false;
+  if (db.hasPeers()) turns.clear();
   if (catalog != catalog_) {
     pool_cache.clear();
     lanes.clear();
@@ -185,6 +186,7 @@ void Session::forget() {
   events_written_ = 0;
   pool_cache.clear();
   lanes.clear();
+  turns.clear();
   due_until = {};
   catalog_changed_ = false;
 }

@@ -16,6 +16,7 @@
 #include "models/store/random.h"
 #include "models/store/sql/foresight.h"
 #include "models/store/sql/sql_connection.h"
+#include "models/store/sql/turns.h"
 #include "models/time_zone.h"
 
 namespace muster {
@@ -75,16 +76,25 @@ class Session {
   // Written with what else is left to write; reaches subscribers after the commit.
   void emit(Event event);
 
-  // A job of the lane came into being, moved between states, or was removed.
-  void countNew(std::int64_t lane, JobStatus status) { delta(lane)[index(status)] += 1; }
-  void countMove(std::int64_t lane, JobStatus from, JobStatus to) {
-    delta(lane)[index(from)] -= 1;
-    delta(lane)[index(to)] += 1;
+  // A job came into being, moved between states, or was removed; those who claim hear of it.
+  void countNew(const JobRow& row, JobStatus status) {
+    delta(row.lane)[index(status)] += 1;
+    if (status == JobStatus::kPending) offer(row);
   }
-  void countGone(std::int64_t lane, JobStatus status) { delta(lane)[index(status)] -= 1; }
+  void countMove(const JobRow& row, JobStatus from, JobStatus to) {
+    delta(row.lane)[index(from)] -= 1;
+    delta(row.lane)[index(to)] += 1;
+    if (from == JobStatus::kPending) turns.jobGone(row);
+    if (to == JobStatus::kPending) offer(row);
+  }
+  void countGone(const JobRow& row, JobStatus status) {
+    delta(row.lane)[index(status)] -= 1;
+    if (status == JobStatus::kPending) turns.jobGone(row);
+  }
   // A claimed job of the tenant has ended.
   void tenantLeaves(const PoolId& pool, const std::string& tenant) {
     tenants_left_[{pool.str(), tenant}] += 1;
+    turns.placeFree(pool, tenant);
   }
   // A worker ended a try, well or badly.
   void countTry(const std::string& worker, bool done) {
@@ -127,6 +137,8 @@ class Session {
   bool knowsCatalog() const { return catalog_.has_value(); }
   // The lanes of pools as a session that writes knows them; on SQLite only the one that writes can.
   std::unordered_map<std::string, std::vector<Lane>> lanes;
+  // Good while nobody else writes: where others do, until the transaction ends.
+  Turns turns;
 
  private:
   struct Delta {
@@ -135,6 +147,9 @@ class Session {
   };
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+  void offer(const JobRow& row) {
+    turns.jobReady(row.job.pool, row.lane, {row.job.priority, row.seq});
+  }
   void appendEvents(std::span<const Event> events);
 
   std::vector<Delta> deltas_;                                                 // not written yet

@@ -1,0 +1,51 @@
+#include "models/store/sql/turns.h"
+
+namespace muster {
+
+PoolTurns* Turns::find(const PoolId& pool) {
+  if (pools_.empty()) return nullptr;
+  const auto known = pools_.find(pool.str());
+  return known == pools_.end() ? nullptr : &known->second;
+}
+
+PoolTurns& Turns::add(const PoolId& pool, std::int64_t limit) {
+  drop(pool);
+  return pools_.emplace(pool.str(), PoolTurns{TurnQueue(limit), {}, {}}).first->second;
+}
+
+void Turns::laneAdded(const PoolId& pool, std::int64_t lane, const std::string& tenant,
+                      const Placement& placement) {
+  PoolTurns* turns = find(pool);
+  if (turns == nullptr) return;
+  turns->queue.addLane(lane, tenant);
+  if (!placement.empty()) turns->placements.emplace(lane, placement);
+}
+
+void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head) {
+  PoolTurns* turns = find(pool);
+  if (turns == nullptr) return;
+  if (!turns->queue.knows(lane)) return drop(pool);  // another service made it meanwhile
+  turns->queue.offer(lane, head);
+  const auto read = turns->heads.find(lane);
+  if (read == turns->heads.end()) return;
+  auto& [rows, all] = read->second;
+  if (rows.empty() || head.before({rows.back().job.priority, rows.back().seq})) {
+    turns->heads.erase(read);
+  } else {
+    all = false;
+  }
+}
+
+void Turns::jobGone(const JobRow& row) {
+  PoolTurns* turns = find(row.job.pool);
+  if (turns == nullptr) return;
+  const auto read = turns->heads.find(row.lane);
+  if (read == turns->heads.end()) return;
+  std::erase_if(read->second.rows, [&](const JobRow& each) { return each.seq == row.seq; });
+}
+
+void Turns::placeFree(const PoolId& pool, const std::string& tenant) {
+  if (PoolTurns* turns = find(pool)) turns->queue.free(tenant);
+}
+
+}  // namespace muster
