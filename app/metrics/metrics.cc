@@ -189,6 +189,11 @@ void Metrics::countHook(const std::string& trigger, std::string_view result) {
   ++hook_calls_[{trigger, std::string(result)}];
 }
 
+void Metrics::countWebhook(std::string_view result) {
+  const std::lock_guard lock(mutex_);
+  ++webhook_tries_[std::string(result)];
+}
+
 void Metrics::countCommits(const Storage::Commits& commits) {
   const std::lock_guard lock(mutex_);
   commits_.count += commits.count;
@@ -337,6 +342,13 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) co
              fmt::format("trigger=\"{}\",result=\"{}\"", escapeLabel(hook.first), hook.second),
              count);
     }
+    head(out, "webhook_deliveries_total", "counter",
+         "Calls of receivers of webhooks, by what became of them.");
+    for (const auto& [result, count] : webhook_tries_) {
+      sample(out, "webhook_deliveries_total", fmt::format("result=\"{}\"", result), count);
+    }
+    head(out, "webhook_deliveries_pending", "gauge", "Deliveries to webhooks still to be made.");
+    sample(out, "webhook_deliveries_pending", "", pending_webhooks_.load());
     head(out, "store_commit_seconds", "summary", "Time of the commits of the store.");
     sample(out, "store_commit_seconds_sum", "", commits_.seconds);
     sample(out, "store_commit_seconds_count", "", commits_.count);

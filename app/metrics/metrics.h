@@ -58,6 +58,10 @@ class Metrics {
   // `result` is accepted, duplicate, ignored or rejected.
   void countHook(const std::string& trigger, std::string_view result);
 
+  // `result` is delivered, retried or failed.
+  void countWebhook(std::string_view result);
+  void setPendingWebhooks(std::int64_t count) { pending_webhooks_ = count; }
+
   // The 95th percentile of the waits of the pool's claims in the last 300 s; 0 without any.
   double p95WaitMs(const std::string& pool, Time now);
 
@@ -100,6 +104,8 @@ class Metrics {
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::uint64_t> hook_calls_;  // guarded by mutex_
+  std::map<std::string, std::uint64_t, std::less<>> webhook_tries_;          // guarded by mutex_
+  std::atomic<std::int64_t> pending_webhooks_ = 0;
 };
 
 }  // namespace muster
