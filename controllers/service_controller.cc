@@ -59,6 +59,7 @@ Result<Work> ServiceController::metrics(const Request&) {
                         *pool->settings.max_workers});
     }
     metrics_.countCommits(storage_.commits());
+    metrics_.setPendingWebhooks(store.webhooks().pending());
     return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),
                  "text/plain; version=0.0.4; charset=utf-8"};
   };

@@ -39,6 +39,10 @@ constexpr std::string_view kPoolCircuitClosed = "pool.circuit_closed";
 constexpr std::string_view kPoolDeleted = "pool.deleted";
 constexpr std::string_view kTriggerFired = "trigger.fired";
 constexpr std::string_view kTriggerRejected = "trigger.rejected";
+constexpr std::string_view kWebhookCreated = "webhook.created";
+constexpr std::string_view kWebhookUpdated = "webhook.updated";
+constexpr std::string_view kWebhookDisabled = "webhook.disabled";
+constexpr std::string_view kWebhookDeleted = "webhook.deleted";
 constexpr std::string_view kNodeJoined = "node.joined";
 constexpr std::string_view kNodeLost = "node.lost";
 constexpr std::string_view kLeaderElected = "leader.elected";
@@ -53,7 +57,8 @@ inline constexpr std::array kAll = {
     kWorkerLost,        kWorkerExited,      kPoolCreated,       kPoolUpdated,
     kPoolPaused,        kPoolResumed,       kPoolScaled,        kPoolLaunchSuspended,
     kPoolCircuitOpened, kPoolCircuitClosed, kPoolDeleted,       kTriggerFired,
-    kTriggerRejected,   kNodeJoined,        kNodeLost,          kLeaderElected,
+    kTriggerRejected,   kWebhookCreated,    kWebhookUpdated,    kWebhookDisabled,
+    kWebhookDeleted,    kNodeJoined,        kNodeLost,          kLeaderElected,
     kLeaderLost};
 }  // namespace event_type
 

@@ -6,6 +6,7 @@
 
 #include "models/base64.h"
 #include "models/store/random.h"
+#include "models/store/standard_webhook.h"
 
 namespace muster {
 namespace {
@@ -18,15 +19,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string fromHex(std::string_view hex) {
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
-  }
-  return bytes;
-}
-
 // The secrets as the bytes they stand for; those that are not there are left out.
 std::vector<std::string> keysOf(const TriggerAuth& auth, const VariableLookup& variable) {
   std::vector<std::string> keys;
@@ -36,7 +28,7 @@ std::vector<std::string> keysOf(const TriggerAuth& auth, const VariableLookup& v
     if (text && text->starts_with("base64:")) {
       text = decodeBase64(std::string_view(*text).substr(7));
     } else if (text && auth.type == TriggerAuth::Type::kStandard) {
-      text = decodeBase64(std::string_view(*text).substr(text->starts_with("whsec_") ? 6 : 0));
+      text = standardKey(*text);
     }
     if (text && !text->empty()) keys.push_back(*std::move(text));
   }
@@ -68,16 +60,14 @@ std::optional<std::string> standardFault(const std::vector<std::string>& keys,
   const Time sent = Time(std::chrono::seconds(seconds));
   if (sent < now - kTolerance) return "webhook-timestamp is too old";
   if (sent > now + kTolerance) return "webhook-timestamp is in the future";
-  std::string content = id + "." + stamp + ".";
-  content += body;
   const bool proven = anyFits(keys, [&](const std::string& key) {
-    const std::string expected = encodeBase64(fromHex(hmacSha256Hex(key, content)));
+    const std::string expected = standardSignature(key, id, stamp, body);
     bool fits = false;
     std::string_view rest = given;
     while (!rest.empty()) {
       const std::size_t space = std::min(rest.find(' '), rest.size());
       const std::string_view one = rest.substr(0, space);
-      fits = (one.starts_with("v1,") && constantTimeEqual(one.substr(3), expected)) || fits;
+      fits = constantTimeEqual(one, expected) || fits;
       rest.remove_prefix(std::min(space + 1, rest.size()));
     }
     return fits;
@@ -105,9 +95,8 @@ std::optional<std::string> signatureFault(const TriggerAuth& auth, const HeaderL
     return known ? std::nullopt : std::optional<std::string>("the token is not the right one");
   }
   const bool proven = anyFits(keys, [&](const std::string& key) {
-    const std::string expected = hmacSha256Hex(key, body);
-    return auth.base64 ? constantTimeEqual(given, encodeBase64(fromHex(expected)))
-                       : constantTimeEqual(lower(given), expected);
+    return auth.base64 ? constantTimeEqual(given, encodeBase64(hmacSha256(key, body)))
+                       : constantTimeEqual(lower(given), hmacSha256Hex(key, body));
   });
   return proven ? std::nullopt : std::optional<std::string>("the signature does not fit");
 }

@@ -154,6 +154,12 @@ constexpr const char* kTriggersFooter = R"(Examples:
   muster triggers
   muster triggers fire check_on_work_added --pool emails)";
 
+constexpr const char* kWebhooksFooter = R"(Examples:
+  muster webhooks
+  muster webhooks add https://hooks.example.org/muster --types job.completed,job.poisoned
+  muster webhooks test 01kq2zm8v3n7c0d4a1b9x5e2f8
+  muster webhooks deliveries 01kq2zm8v3n7c0d4a1b9x5e2f8 --status failed)";
+
 constexpr const char* kClusterFooter = R"(Examples:
   muster cluster
   muster cluster resign)";

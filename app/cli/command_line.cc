@@ -308,6 +308,40 @@ class Grammar {
         ->type_name("POOL");
   }
 
+  void addWebhooks() {
+    CLI::App* webhooks = add(root_, "webhooks", "who is told of events", kWebhooksFooter);
+    webhooks->require_subcommand(0, 1);
+    webhooks->callback([this, webhooks] {
+      if (webhooks->get_subcommands().empty()) line_.command = WebhookListCommand{};
+    });
+    CLI::App* all = add(*webhooks, "list", "all webhooks, as without a command", kWebhooksFooter);
+    addLimit(all, command<WebhookListCommand>(all)->limit);
+    CLI::App* made = add(*webhooks, "add", "have events sent to a URL", kWebhooksFooter);
+    addWebhookOptions(*made, *command<WebhookAddCommand>(made));
+    addWebhookById<WebhookShowCommand>(*webhooks, "show", "everything about a webhook");
+    addWebhookById<WebhookTestCommand>(*webhooks, "test", "call it now, and see what comes of it");
+    addWebhookById<WebhookRotateCommand>(*webhooks, "rotate", "give it a new secret");
+    auto sent = addWebhookById<WebhookDeliveriesCommand>(*webhooks, "deliveries",
+                                                         "what was sent, and how it went");
+    addDeliveryOptions(*webhooks->get_subcommand("deliveries"), *sent);
+    addLimit(webhooks->get_subcommand("deliveries"), sent->limit);
+    using Change = WebhookChangeCommand::Change;
+    addWebhookById<WebhookChangeCommand>(*webhooks, "enable", "go on where it stopped")->change =
+        Change::kEnable;
+    addWebhookById<WebhookChangeCommand>(*webhooks, "disable", "send nothing for now")->change =
+        Change::kDisable;
+    addWebhookById<WebhookChangeCommand>(*webhooks, "rm", "remove a webhook")->change =
+        Change::kRemove;
+  }
+
+  template <class Options>
+  std::shared_ptr<Options> addWebhookById(CLI::App& parent, const char* name, const char* help) {
+    CLI::App* app = add(parent, name, help, kWebhooksFooter);
+    auto options = command<Options>(app);
+    app->add_option("ID", options->id, "id of the webhook")->required();
+    return options;
+  }
+
   void addScaling() {
     addWith(addCheckOptions, "check", "launch the workers that are needed", kCheckFooter);
     addWith(addReapOptions, "reap", "write off workers that fell silent", kReapFooter);
@@ -378,6 +412,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},
     {{"triggers"}, &Grammar::addTriggers},
+    {{"webhooks"}, &Grammar::addWebhooks},
     {{"check", "reap", "scale", "explain", "decisions", "timeline", "simulate", "top"},
      &Grammar::addScaling},
     {{"cluster"}, &Grammar::addCluster},

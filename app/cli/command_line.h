@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/webhook_options.h"
 
 namespace muster {
 
@@ -16,8 +17,10 @@ using Command =
                  PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
                  WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
                  ScaleCommand, ExplainCommand, DecisionsCommand, TimelineCommand, SimulateCommand,
-                 TriggerListCommand, TriggerShowCommand, TriggerFireCommand, ClusterCommand,
-                 ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+                 TriggerListCommand, TriggerShowCommand, TriggerFireCommand, WebhookListCommand,
+                 WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand, WebhookRotateCommand,
+                 WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand, ClusterResignCommand,
+                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -11,6 +11,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "app/http/address_guard.h"
+
 namespace muster {
 namespace {
 
@@ -305,6 +307,15 @@ std::vector<SettingRow> makeTable() {
       row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
       row("on_stop", choice<&S::on_stop, kOnStops>(),
           "what a stop does to launched workers: leave them, or have them finish"),
+      row("webhook_allow",
+          list<&S::webhook_allow, isGuardEntry>("host names, addresses or ranges like 10.0.0.0/8"),
+          "private hosts and addresses that webhooks may call"),
+      row("webhook_timeout_seconds", whole<&S::webhook_timeout, 1, 300>(),
+          "how long the receiver of a webhook may take to answer"),
+      row("webhook_retry_base_seconds", whole<&S::webhook_retry_base, 0, 3600>(),
+          "wait before a webhook is tried again; grows up to a day with each further try"),
+      row("webhook_disable_after_hours", whole<&S::webhook_disable_after, 0, 876000>(),
+          "failing so long disables a webhook; 0: never"),
       row("cluster", choice<&S::cluster, kClusterModes>(),
           "several nodes share the store; auto: with PostgreSQL"),
       row("node_id", text<&S::node_id, isNodeId>("1 to 128 of A-Z a-z 0-9 . _ ~ : -"),

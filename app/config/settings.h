@@ -105,6 +105,11 @@ struct Settings {
   int launch_rate = 20;  // workers a second
   OnStop on_stop = OnStop::kLeave;
 
+  std::vector<std::string> webhook_allow;  // private hosts and addresses they may call
+  Seconds webhook_timeout{15};
+  Seconds webhook_retry_base{5};
+  std::chrono::hours webhook_disable_after{120};  // 0 = never
+
   ClusterMode cluster = ClusterMode::kAuto;
   std::string node_id;  // empty: made from the name of the machine and the port
   NodeRole node_role = NodeRole::kAuto;

@@ -104,6 +104,7 @@ class Reading {
   bool handOver() {
     if (!parser_->is_header_done()) return true;
     if (request_.head_only) return false;
+    if (parser_->get().body().size() >= request_.most_body_bytes) return false;
     if (!on_bytes_) return true;
     const unsigned status = parser_->get().result_int();
     if (status < 200 || status >= 300) return true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,8 @@ struct HttpRequest {
   // Asked about once a second, and after a signal: true ends the exchange as Unreachable.
   std::function<bool()> given_up = {};
   bool head_only = false;  // the body of the answer is not wanted, and not waited for
+  // More of the answer's body than this is not waited for.
+  std::size_t most_body_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 struct HttpAnswer {

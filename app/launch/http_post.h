@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/socket.h>
-
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -18,9 +16,5 @@ struct PostFailure {
 // its name was. Nothing when the answer was 2xx.
 std::optional<PostFailure> postJson(const std::string& url, const std::string& json,
                                     bool allow_private, const std::stop_token& stop);
-
-// Loopback, link-local, private, shared, reserved and multicast addresses, and all that is neither
-// IPv4 nor IPv6.
-bool isPrivateAddress(const sockaddr& address);
 
 }  // namespace muster

@@ -121,6 +121,11 @@ void Metrics::countHook(const std::string& trigger, std::string_view result) {
   ++hook_calls_[{trigger, std::string(result)}];
 }
 
+void Metrics::countWebhook(std::string_view result) {
+  const std::lock_guard lock(mutex_);
+  ++webhook_tries_[std::string(result)];
+}
+
 void Metrics::countCommits(const Storage::Commits& commits) {
   const std::lock_guard lock(mutex_);
   commits_.count += commits.count;
@@ -291,6 +296,14 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) co
     out.family("muster_reaper_workers_total", "counter", "Workers found lost.");
     out.sample("", reaped_);
     exposeTriggers(out);
+    out.family("muster_webhook_deliveries_total", "counter",
+               "Calls of receivers of webhooks, by what became of them.");
+    for (const auto& [result, count] : webhook_tries_) {
+      out.sample(fmt::format("result=\"{}\"", result), count);
+    }
+    out.family("muster_webhook_deliveries_pending", "gauge",
+               "Deliveries to webhooks still to be made.");
+    out.sample("", pending_webhooks_.load());
     out.family("muster_store_commit_seconds", "summary", "Time of the commits of the store.");
     out.suffixed("_sum", "", commits_.seconds);
     out.suffixed("_count", "", commits_.count);

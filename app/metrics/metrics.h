@@ -43,6 +43,9 @@ class Metrics {
   void countTrigger(const std::string& trigger);
   // `result` is accepted, duplicate, ignored or rejected.
   void countHook(const std::string& trigger, std::string_view result);
+  // `result` is delivered, retried or failed.
+  void countWebhook(std::string_view result);
+  void setPendingWebhooks(std::int64_t count) { pending_webhooks_ = count; }
   // It was deleted, here or by another node.
   void forgetPool(const std::string& pool);
 
@@ -92,6 +95,8 @@ class Metrics {
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::uint64_t> hook_calls_;  // guarded by mutex_
+  std::map<std::string, std::uint64_t, std::less<>> webhook_tries_;          // guarded by mutex_
+  std::atomic<std::int64_t> pending_webhooks_ = 0;
 };
 
 }  // namespace muster

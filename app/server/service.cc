@@ -141,6 +141,7 @@ void Service::wire(std::string secret) {
     checker_->requestAll("tick");
   });
   wireTriggers();
+  wireWebhooks();
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_, node_,
@@ -156,6 +157,7 @@ void Service::wire(std::string secret) {
   simulations_->addRoutes(router_);
   triggers_->addRoutes(router_);
   hooks_->addRoutes(router_);
+  webhooks_->addRoutes(router_);
   cluster_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
@@ -235,6 +237,7 @@ void Service::begin(const std::string& url, int port) {
   begun_ = true;
   node_.begin(*storage_, port);
   if (!node_.works()) return;
+  outbox_->look();
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
                  [this, running](const Status& status) {
@@ -295,6 +298,18 @@ void Service::wireTriggers() {
                                    const std::function<void(const std::string&)>& then) {
                               decide(pool, trigger, then);
                             }});
+}
+
+void Service::wireWebhooks() {
+  WebhookOutbox::Options options;
+  options.rules = {settings_.webhook_retry_base, settings_.webhook_disable_after};
+  options.lease = [this] { return node_.lease(); };
+  options.on_try = [this](std::string_view result) { metrics_->countWebhook(result); };
+  outbox_ = std::make_unique<WebhookOutbox>(
+      *storage_,
+      callsOverNetwork(AddressGuard(settings_.webhook_allow), settings_.webhook_timeout, clock_),
+      std::move(options), clock_, log_);
+  webhooks_ = std::make_unique<WebhookController>(*gateway_, *outbox_);
 }
 
 // Checks the pool and tells the decision as JSON; "" for a pool that is not there.
@@ -363,6 +378,7 @@ void Service::onCommit(std::span<const Event> events) {
   }
   wake(events);
   if (!node_.works()) return;
+  outbox_->wake();
   checker_->hear(events);
   dispatch_->onCommit(events);
 }
@@ -376,8 +392,10 @@ void Service::onForeignCommit(std::span<const Event> events) {
     tendWorkers(event);
     if (event.type == event_type::kLeaderLost) node_.tryToLead();
     if (event.type == event_type::kPoolDeleted) metrics_->forgetPool(event.pool);
+    if (event.type.starts_with("webhook.")) outbox_->look();
   }
   wake(events);
+  outbox_->wake();
   if (!begun_ || !checks_itself_ || !node_.works()) return;
   std::set<std::string_view> pools;
   for (const Event& event : events) {
@@ -411,6 +429,7 @@ void Service::tendWorkers(const Event& event) {
 void Service::endWaits() {
   node_.retire();
   simulator_->stop();
+  outbox_->retire();
   pool_waits_.close();
   job_waits_.close();
   event_waits_.close();
@@ -418,6 +437,7 @@ void Service::endWaits() {
 
 // What writes to the store ends before it.
 void Service::close() {
+  outbox_->stop();
   node_.stop();
   simulator_->stop();
   processes_->stop();

@@ -15,6 +15,7 @@
 #include "app/server/service_machines.h"
 #include "app/server/trigger_actions.h"
 #include "app/waits/wait_list.h"
+#include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
 #include "controllers/check_controller.h"
 #include "controllers/cluster_controller.h"
@@ -29,6 +30,7 @@
 #include "controllers/simulation_controller.h"
 #include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
+#include "controllers/webhook_controller.h"
 #include "controllers/worker_controller.h"
 #include "models/store/storage.h"
 #include "triggers/dispatch.h"
@@ -77,6 +79,7 @@ class Service {
   std::optional<std::string> applyConfiguredPools();
   std::optional<std::string> applyConfiguredTriggers();
   void wireTriggers();
+  void wireWebhooks();
   void decide(const PoolId& pool, const std::string& trigger,
               const std::function<void(const std::string&)>& then);
   void wire(std::string secret);
@@ -141,6 +144,8 @@ class Service {
   std::unique_ptr<ProcessLauncher> launcher_;
   std::unique_ptr<Checker> checker_;
   std::unique_ptr<ServiceMachines> machines_;
+  std::unique_ptr<WebhookOutbox> outbox_;
+  std::unique_ptr<WebhookController> webhooks_;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
 };
 

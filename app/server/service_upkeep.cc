@@ -112,6 +112,7 @@ void Service::fireDueTriggers() {
   if (!node_.works()) return;
   if (!node_.alone()) refreshTriggers();
   dispatch_->tick();
+  outbox_->tick();
 }
 
 // Another node may have changed them.

@@ -23,16 +23,17 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   const std::int64_t load = store.load().removeOld(before, kLoadAtOnce);
   const std::int64_t answers = store.idempotency().removeExpired(kAtOnce);
   const std::int64_t deliveries = store.triggers().removeOldDeliveries(kAtOnce);
+  const std::int64_t sent = store.webhooks().removeOldDeliveries(before, kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed =
-      jobs + workers + events + decisions + load + answers + deliveries + lanes + nodes;
+      jobs + workers + events + decisions + load + answers + deliveries + sent + lanes + nodes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
-                deliveries == kAtOnce;
+                deliveries == kAtOnce || sent == kAtOnce;
   return report;
 }
 

@@ -60,12 +60,18 @@ std::string sha256Hex(std::string_view first, std::string_view second) {
   return toHex(digest.data(), digest.size());
 }
 
-std::string hmacSha256Hex(std::string_view key, std::string_view text) {
-  std::array<std::uint8_t, 32> digest{};
+std::string hmacSha256(std::string_view key, std::string_view text) {
+  std::string digest(32, '\0');
   unsigned size = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size);
-  return toHex(digest.data(), size);
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       reinterpret_cast<unsigned char*>(digest.data()), &size);
+  return digest;
+}
+
+std::string hmacSha256Hex(std::string_view key, std::string_view text) {
+  const std::string digest = hmacSha256(key, text);
+  return toHex(reinterpret_cast<const std::uint8_t*>(digest.data()), digest.size());
 }
 
 bool constantTimeEqual(std::string_view a, std::string_view b) {

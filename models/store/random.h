@@ -25,7 +25,8 @@ std::string toHex(const std::uint8_t* bytes, std::size_t size);
 // Lower-case hexadecimal SHA-256 of the parts, one after the other.
 std::string sha256Hex(std::string_view first, std::string_view second = {});
 
-// Lower-case hexadecimal HMAC-SHA-256.
+// HMAC-SHA-256, as bytes and in lower-case hexadecimal.
+std::string hmacSha256(std::string_view key, std::string_view text);
 std::string hmacSha256Hex(std::string_view key, std::string_view text);
 
 // Takes the same time wherever the texts differ.

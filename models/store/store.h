@@ -11,6 +11,7 @@
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/session.h"
 #include "models/store/sql/triggers.h"
+#include "models/store/sql/webhooks.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -31,6 +32,7 @@ class Store {
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }
   Triggers triggers() { return Triggers(session); }
+  Webhooks webhooks() { return Webhooks(session); }
   Cluster cluster() { return Cluster(session); }
   // A secret of this store, made at random when it is first asked for.
   std::string secret(const std::string& name);

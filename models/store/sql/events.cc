@@ -95,6 +95,12 @@ std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
   return events;
 }
 
+std::int64_t Events::first() {
+  s_.flushEvents();
+  auto rows = s_.db.query(kFirst);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
 std::int64_t Events::last() {
   s_.flushEvents();
   auto rows = s_.db.query(kLast);

@@ -39,6 +39,7 @@ class Events {
   // From seq, at, type, pool_id, job_id, worker_id, attempt, details.
   static Event readRow(const SqlRows& row);
 
+  std::int64_t first();  // 0: there are none
   std::int64_t last();
   // Older than `before`, but never the newest: numbers are not given twice.
   std::int64_t removeOld(Time before, int limit);
