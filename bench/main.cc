@@ -23,7 +23,8 @@ using namespace muster::bench;
 constexpr const char* kUsage =
     "usage: muster_bench --muster PROGRAM --echo PROGRAM --one-request PROGRAM [--folder FOLDER] "
     "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
-    "rows: push claim batch bulk depth behind memory start latency launch postgres; all when none "
+    "rows: push claim batch bulk depth behind memory start latency launch metrics postgres; all "
+    "when none "
     "is named\n";
 
 struct Arguments {
@@ -33,7 +34,7 @@ struct Arguments {
 
 Arguments readArguments(int argc, char** argv) {
   const std::set<std::string> known{"push",   "claim", "batch",   "bulk",   "depth",   "behind",
-                                    "memory", "start", "latency", "launch", "postgres"};
+                                    "memory", "start", "latency", "launch", "metrics", "postgres"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -138,6 +139,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("behind")) measureBehind(shop, report);
   if (rows.contains("latency")) measureLatency(shop, report);
   if (rows.contains("launch")) measureLaunching(shop, report);
+  if (rows.contains("metrics")) measureMetrics(shop, report);
   if (rows.contains("postgres")) measurePostgres(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};

@@ -13,6 +13,7 @@ void measureBatch(const Workshop& shop, Report& report);
 void measureBulk(const Workshop& shop, Report& report);
 void measureLaunching(const Workshop& shop, Report& report);
 void measureBehind(const Workshop& shop, Report& report);
+void measureMetrics(const Workshop& shop, Report& report);
 void measurePostgres(const Workshop& shop, Report& report);
 
 // Those about a pool of a million jobs share the time it takes to fill it.
