@@ -23,7 +23,8 @@ using namespace muster::bench;
 constexpr const char* kUsage =
     "usage: muster_bench --muster PROGRAM --echo PROGRAM --one-request PROGRAM [--folder FOLDER] "
     "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
-    "rows: push claim batch bulk depth behind tenants memory start latency launch simulation "
+    "rows: push claim batch bulk depth behind tenants memory start latency launch metrics "
+    "simulation "
     "decisions postgres; all when none is named\n";
 
 struct Arguments {
@@ -32,9 +33,9 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{"push",   "claim",    "batch",      "bulk",     "depth",
-                                    "behind", "tenants",  "memory",     "start",    "latency",
-                                    "launch", "postgres", "simulation", "decisions"};
+  const std::set<std::string> known{"push",   "claim",   "batch",    "bulk",       "depth",
+                                    "behind", "tenants", "memory",   "start",      "latency",
+                                    "launch", "metrics", "postgres", "simulation", "decisions"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -142,6 +143,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("launch")) measureLaunching(shop, report);
   if (rows.contains("simulation")) measureSimulation(shop, report);
   if (rows.contains("decisions")) measureDecisions(report);
+  if (rows.contains("metrics")) measureMetrics(shop, report);
   if (rows.contains("postgres")) measurePostgres(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};

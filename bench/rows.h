@@ -14,6 +14,7 @@ void measureBulk(const Workshop& shop, Report& report);
 void measureTenants(const Workshop& shop, Report& report);
 void measureLaunching(const Workshop& shop, Report& report);
 void measureBehind(const Workshop& shop, Report& report);
+void measureMetrics(const Workshop& shop, Report& report);
 void measurePostgres(const Workshop& shop, Report& report);
 void measureSimulation(const Workshop& shop, Report& report);
 void measureDecisions(Report& report);

@@ -11,7 +11,7 @@ std::int64_t roundedUp(Millis length, Millis unit) { return (length + unit - Mil
 
 TimelineSpan timelineSpan(Time from, Time to, int buckets) {
   const Time end = loadStepOf(to + kLoadStep - Millis(1));
-  const Millis length = std::max<Millis>(end - from, kLoadStep);
+  const Millis length = std::max<Millis>(to - from, kLoadStep);
   const Millis bucket = kLoadStep * roundedUp(length, kLoadStep * buckets);
   return {end - bucket * roundedUp(length, bucket), end, bucket};
 }

@@ -14,8 +14,8 @@ struct TimelineSpan {
   bool operator==(const TimelineSpan&) const = default;
 };
 
-// The steps that cover `from` to `to` in at most `buckets` pieces of one length. The last piece
-// ends with the step that `to` falls in; the first may begin before `from`.
+// A span as long as from `from` to `to`, in at most `buckets` pieces of one length. It is moved to
+// end with the step that `to` falls in, and begins earlier where the pieces do not come out even.
 TimelineSpan timelineSpan(Time from, Time to, int buckets);
 
 struct TimelineItem {

@@ -17,11 +17,11 @@ constexpr Sql kLanesOfAll{
     "FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY l.lane_id"};
 // Those that ended are many: each pool looks up the few that did not, and those that were lost.
 #define MUSTER_WORKERS_THAT_ARE(status) \
-  "(SELECT count(*) FROM workers w WHERE w.pool_id = p.pool_id AND w.status = '" status "')"
+  "(SELECT count(*) FROM workers w WHERE w.pool_id = pools.pool_id AND w.status = '" status "')"
 constexpr Sql kWorkersOfAll{
-    "SELECT p.pool_id, " MUSTER_WORKERS_THAT_ARE("starting") ", " MUSTER_WORKERS_THAT_ARE(
+    "SELECT pool_id, " MUSTER_WORKERS_THAT_ARE("starting") ", " MUSTER_WORKERS_THAT_ARE(
         "active") ", " MUSTER_WORKERS_THAT_ARE("terminating") ", " MUSTER_WORKERS_THAT_ARE("lost")
-                                                              " FROM pools p"};
+                                                              " FROM pools"};
 constexpr Sql kBusyOfAll{
     "SELECT w.pool_id, count(*) FROM workers w WHERE w.ended_at IS NULL AND w.pool_id IS NOT NULL "
     "AND w.status = 'active' AND EXISTS (SELECT 1 FROM jobs j WHERE j.claimed_by = w.worker_id "
