@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "tests/support/service_fixture.h"
@@ -96,6 +98,58 @@ TEST_F(ClaimRace, the_limit_of_a_tenant_holds_under_load) {
   std::size_t total = 0;
   for (const std::size_t count : counts) total += count;
   EXPECT_EQ(total, 4U);
+}
+
+// Eight workers in processes of their own whose jobs end in every way; the events, in their order,
+// are the witness.
+TEST_F(ClaimRace, the_limit_of_a_tenant_holds_however_its_jobs_end) {
+  constexpr int kWorkers = 8, kTenants = 4, kLimit = 2, kJobsEach = 15;
+  pool_.configure(R"("limits":{"per_tenant_concurrency":2},"lease_seconds":1,)"
+                  R"("retry":{"base_ms":0,"max_retries":1000})");
+  std::map<std::string, std::string> tenant_of;
+  for (int i = 0; i < kTenants * kJobsEach; ++i) {
+    const std::string tenant = "t" + std::to_string(i % kTenants);
+    const Json::Value job = pool_.push(R"("data":1,"tenant":)" + inQuotes(tenant));
+    tenant_of[job["id"].asString()] = tenant;
+  }
+  const auto work = [this, url = service().url()](int number) {
+    PoolClient client(url, pool_.name());
+    const std::array verbs{"complete", "fail", "release", "complete", "", "complete"};
+    const auto all_done = [&] { return client.stats()["done"] == kTenants * kJobsEach; };
+    return eventually(kPatience, [&, turn = number]() mutable {
+      for (const Json::Value& job :
+           client.claim("w" + std::to_string(number), R"("max":)" + std::to_string(1 + turn % 3))) {
+        const std::string verb = verbs.at(static_cast<std::size_t>(turn++) % verbs.size());
+        if (!verb.empty()) client.report(verb, job);  // else it is left to run out
+      }
+      client.tick();
+      return all_done();
+    });
+  };
+  std::vector<pid_t> children;
+  for (int i = 0; i < kWorkers; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) ::_exit(work(i) && !testing::Test::HasFailure() ? 0 : 1);
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  std::map<std::string, int> held;
+  int most = 0;
+  for (const Json::Value& event : pool_.events("")) {
+    const std::string type = event["type"].asString();
+    const auto tenant = tenant_of.find(event["job_id"].asString());
+    if (tenant == tenant_of.end() || type == "job.created" || type == "job.late_result_dropped") {
+      continue;
+    }
+    most = std::max(most, held[tenant->second] += type == "job.claimed" ? 1 : -1);
+  }
+  EXPECT_EQ(most, kLimit);
+  for (const auto& [tenant, count] : held) EXPECT_EQ(count, 0) << tenant;
 }
 
 TEST_F(ClaimRace, one_of_many_completers_wins) {

@@ -55,12 +55,27 @@ TEST(PostgresPlan, theWayOfAJobIsWalkedByIndexes) {
       s.jobs().fail(job.id, {job.lease_token, ""}, {}).value();
     }
   });
+  write([](Store& s) {
+    const auto pool = s.pools().findOrCreate(PoolId("q")).value();
+    for (int i = 0; i < 1000; ++i) {
+      NewJob job{.data = "1", .tenant = "t" + std::to_string(i % 50)};
+      if (i % 10 == 0) job.delay = Seconds(60);
+      s.jobs().push(*pool, job);
+    }
+  });
+  write([](Store& s) {
+    const auto pool = s.pools().find(PoolId("q"));
+    EXPECT_EQ(s.jobs().claim(*pool, "d", {}, 1).size(), 1U);
+    EXPECT_EQ(s.jobs().claim(*pool, "d", {}, 30).size(), 30U);
+    EXPECT_EQ(s.pools().stats(PoolId("q")).delayed, 100);
+  });
   storage->stop();
 
   const std::string log = server.log();
   for (const char* statement :
        {"placed AS (SELECT", "SET status = 'done'", "min(available_at)", "worker_id = ANY",
-        "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT", "UPDATE jobs SET"}) {
+        "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT", "UPDATE jobs SET",
+        "SELECT first.lane_id", "AS wanted(lane)", "j.created_at FROM jobs", "GROUP BY 1"}) {
     const auto plans = plansOf(log, statement);
     EXPECT_FALSE(plans.empty()) << statement;
     for (const std::string& plan : plans) {

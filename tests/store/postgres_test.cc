@@ -101,6 +101,17 @@ TEST_F(PostgresTest, aServiceThatStandsStillInATransactionIsDroppedByTheOthers) 
   EXPECT_TRUE(!ended || runs == 2) << "what it had done was undone";
 }
 
+TEST_F(PostgresTest, tenantsTakeTurnsOverAllServices) {
+  const auto one = open(clock_), other = open(clock_);
+  for (int i = 0; i < 4; ++i) {
+    for (const char* tenant : {"a", "b", "c"}) push(*one, {.data = "1", .tenant = tenant});
+  }
+  std::string served;
+  for (int i = 0; i < 9; ++i) served += claim(i % 2 == 0 ? *one : *other, "w").at(0).tenant;
+  EXPECT_EQ(served, "abcabcabc");
+  EXPECT_TRUE(claim(*other, "w").empty()) << "each has its three places";
+}
+
 TEST_F(PostgresTest, whatCannotBeTextIsKeptAsTheReplacementCharacter) {
   const auto storage = open(clock_);
   const Job job = push(*storage);

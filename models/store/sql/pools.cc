@@ -305,8 +305,7 @@ PoolStats Pools::stats(const PoolId& id) {
   const PlacementSupply supply = placementSupply(s_, *pool);
   std::map<std::string, std::int64_t> unplaceable;
   std::optional<Time> oldest;
-  auto lanes = s_.db.query(kPendingInLanes, id);
-  while (lanes.next()) {
+  for (auto lanes = s_.db.query(kPendingInLanes, id); lanes.next();) {
     const std::int64_t lane = lanes->integer(0), pending = lanes->integer(3);
     if (pending == 0) continue;
     if (const auto made = lanes->maybeTime(4); made && (!oldest || *made < *oldest)) oldest = made;
