@@ -47,8 +47,9 @@ void Exposition::family(std::string_view name, std::string_view type, std::strin
 }
 
 void Exposition::bucket(std::string_view labels, std::string_view bound, std::uint64_t count) {
-  fmt::format_to(std::back_inserter(out_), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name_, labels,
-                 labels.empty() ? "" : ",", bound, count);
+  begin("_bucket{");
+  out_.append(labels).append(labels.empty() ? "le=\"" : ",le=\"").append(bound) += "\"}";
+  end(count);
 }
 
 void Exposition::process() {

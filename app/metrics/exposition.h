@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace muster {
@@ -26,8 +27,9 @@ class Exposition {
   // The same with something behind the name, like _count.
   template <class Number>
   void suffixed(std::string_view suffix, std::string_view labels, Number value) {
-    fmt::format_to(std::back_inserter(out_), "{}{}{}{}{} {}\n", name_, suffix,
-                   labels.empty() ? "" : "{", labels, labels.empty() ? "" : "}", value);
+    begin(suffix);
+    if (!labels.empty()) (out_ += '{').append(labels) += '}';
+    end(value);
   }
   // A bucket of a histogram.
   void bucket(std::string_view labels, std::string_view bound, std::uint64_t count);
@@ -38,6 +40,20 @@ class Exposition {
   std::string take() { return std::move(out_); }
 
  private:
+  // There may be a hundred thousand samples: they are put together by hand.
+  void begin(std::string_view suffix) { out_.append(name_).append(suffix); }
+  template <class Number>
+  void end(Number value) {
+    out_ += ' ';
+    if constexpr (std::is_integral_v<Number>) {
+      const fmt::format_int digits(value);
+      out_.append(digits.data(), digits.size());
+    } else {
+      fmt::format_to(std::back_inserter(out_), "{}", value);
+    }
+    out_ += '\n';
+  }
+
   std::string name_;
   std::string out_;
 };
