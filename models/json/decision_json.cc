@@ -8,7 +8,8 @@ std::string writeScaleState(const ScaleState& state) {
   out.field("unplaceable", state.unplaceable).field("pending", state.pending);
   out.field("claimed", state.claimed).field("free_slots", state.free_slots);
   out.field("starting", state.starting).field("busy", state.busy).field("idle", state.idle);
-  out.field("terminating", state.terminating).field("maybe_alive", state.maybe_alive).endObject();
+  out.field("terminating", state.terminating).field("maybe_alive", state.maybe_alive);
+  out.field("circuit_allows", state.circuit_allows).endObject();
   return out.take();
 }
 

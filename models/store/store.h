@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/cluster.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/events.h"
@@ -23,6 +24,7 @@ class Store {
   Jobs jobs() { return Jobs(session); }
   Workers workers() { return Workers(session); }
   Launches launches() { return Launches(session); }
+  Circuits circuits() { return Circuits(session); }
   Decisions decisions() { return Decisions(session); }
   Events events() { return Events(session); }
   Idempotency idempotency() { return Idempotency(session); }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "models/json/job_json.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -11,6 +12,8 @@
 
 namespace muster {
 namespace {
+
+constexpr int kProbeChoice = 16;
 
 constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.lane_id = $1 AND j.status = 'pending' AND j.delayed = 0 "
@@ -189,6 +192,9 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
                              const WorkerTraits& traits, int max) {
   std::vector<Job> jobs;
   if (*pool.settings.paused) return jobs;
+  Circuits circuits(s_);
+  const auto allowed = circuits.allows(pool);
+  if (allowed == 0) return jobs;
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
     const auto [due, expired] = firstDue();
@@ -196,7 +202,7 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     if (expired && *expired <= s_.now) expirePending(kDueAtOnce);
     s_.due_until = s_.now;
   }
-  if (max == 1 && s_.db.hasPeers()) {
+  if (max == 1 && !allowed && s_.db.hasPeers()) {
     const auto& lanes = Pools(s_).knownLanes(pool.id);
     if (lanes.size() == 1 && lanes[0].tenant.empty() && lanes[0].placement.empty()) {
       auto row = takeHead(lanes[0], pool, worker);
@@ -207,8 +213,15 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
       return jobs;
     }
   }
-  auto rows = candidates(pool, traits, max);
+  auto rows = candidates(pool, traits, allowed ? kProbeChoice : max);
   if (rows.empty()) return jobs;
+  if (allowed) {
+    // Not the one that failed just now, while there are others: it may be the job after all.
+    rows = {*std::min_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.job.available_at < b.job.available_at;
+    })};
+    circuits.probes(pool, rows.front().job.id);
+  }
   // One token for all: it proves the lease only together with the job's id, and no other claim of
   // the same job has it.
   const std::string token = s_.random.token();
@@ -234,6 +247,9 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   if (job.status != JobStatus::kPending)
     return refuse("the job is " + std::string(name(job.status)));
   if (*pool.settings.paused) return refuse("the pool is paused");
+  Circuits circuits(s_);
+  const auto allowed = circuits.allows(pool);
+  if (allowed == 0) return refuse(circuits.obstacle(pool));
   if (job.available_at > s_.now) {
     return refuse("the job is delayed until " + formatTime(job.available_at));
   }
@@ -255,6 +271,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   if (!row || row->job.version != version) {
     throw StoreError(StoreError::Kind::kConflict, "another has changed the job meanwhile");
   }
+  if (allowed) circuits.probes(pool, id);
   take(*row, pool, worker, s_.random.token());
   return std::move(row->job);
 }

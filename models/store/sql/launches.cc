@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/json/json_writer.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
@@ -143,6 +144,7 @@ ScaleState Launches::state(const Pool& pool) {
   state.unplaceable_jobs = stats.unplaceable_jobs;
   state.pending = stats.pending;
   state.claimed = stats.claimed;
+  state.circuit_allows = circuitAllowance(Circuits(s_).find(pool), s_.now);
   const auto wanted = pendingForLaunched(s_, pool);
   {
     auto live = s_.db.query(kLive, pool.id);
