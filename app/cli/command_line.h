@@ -13,11 +13,11 @@ using Command =
     std::variant<ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand,
                  TokenCommand, PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
                  JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
-                 PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
-                 WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
-                 ScaleCommand, DecisionsCommand, TriggerListCommand, TriggerShowCommand,
-                 TriggerFireCommand, ClusterCommand, ClusterResignCommand, EventsCommand,
-                 TopCommand, DemoCommand, HealthCommand>;
+                 PoolSetCommand, PoolChangeCommand, PoolBulkCommand, WorkerListCommand,
+                 WorkerShowCommand, WorkerOutputCommand, WorkerStopCommand, WorkerCommand,
+                 CheckCommand, ReapCommand, ScaleCommand, DecisionsCommand, TriggerListCommand,
+                 TriggerShowCommand, TriggerFireCommand, ClusterCommand, ClusterResignCommand,
+                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;
