@@ -18,6 +18,15 @@ struct Claimed {
   std::optional<Millis> next_due_in;
 };
 
+// When there may be something to claim without anybody doing anything.
+std::optional<Time> nextChance(Store& store, const PoolId& id, const Pool* pool) {
+  if (pool != nullptr) {
+    // What comes due before is not given out.
+    if (const auto probe = store.circuits().nextProbe(*pool)) return probe;
+  }
+  return store.jobs().nextDue(id);
+}
+
 Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimRequest& request) {
   auto claimer = store.workers().claimer(request.worker);
   if (!claimer) return tl::unexpected(std::move(claimer).error());
@@ -41,7 +50,8 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
   if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
   claimed.may_wait = claimed.jobs.empty();
   if (claimed.may_wait && request.wait > Millis(0)) {
-    if (const auto due = store.jobs().nextDue(pool_id)) claimed.next_due_in = *due - store.now();
+    const auto next = nextChance(store, pool_id, pool.get());
+    if (next) claimed.next_due_in = *next - store.now();
   }
   return claimed;
 }

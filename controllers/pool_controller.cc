@@ -1,5 +1,8 @@
 #include "controllers/pool_controller.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "models/json/json_reader.h"
 #include "models/json/load_json.h"
 #include "models/json/pool_json.h"
@@ -11,11 +14,13 @@ constexpr int kPiece = 2000;
 constexpr int kMostBuckets = 500, kUsualBuckets = 60;
 constexpr auto kUsualSpan = std::chrono::hours(1);
 constexpr auto kLongestSpan = std::chrono::days(7);
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 Outcome poolReply(Store& store, Result<Pools::Saved> saved) {
   if (!saved) return tl::unexpected(std::move(saved).error());
   JsonWriter out;
-  writePool(out, *saved->pool, store.launches().record(*saved->pool));
+  writePool(out, *saved->pool, store.launches().record(*saved->pool),
+            store.circuits().find(*saved->pool));
   Reply reply = Reply::json(saved->created ? 201 : 200, std::move(out));
   reply.with("ETag", etag(saved->pool->version));
   return reply;
@@ -87,7 +92,8 @@ Result<Work> PoolController::list(const Request& request) {
     JsonWriter out;
     out.beginObject().key("items").beginArray();
     for (std::size_t i = 0; i < shown; ++i) {
-      writePool(out, *pools[i], store.launches().record(*pools[i]));
+      writePool(out, *pools[i], store.launches().record(*pools[i]),
+                store.circuits().find(*pools[i]));
     }
     out.endArray();
     if (shown < pools.size()) out.field("next_cursor", pools[shown - 1]->id);
@@ -147,7 +153,10 @@ Result<Work> PoolController::pause(const Request& request, bool paused) {
     PoolSettings change;
     change.paused = paused;
     auto saved = store.pools().patch(id, change);
-    if (saved && !paused) store.launches().resume(*saved->pool);
+    if (saved && !paused) {
+      store.launches().resume(*saved->pool);
+      store.circuits().reset(id, "resumed");
+    }
     return poolReply(store, std::move(saved));
   };
 }
@@ -194,15 +203,15 @@ Result<Work> PoolController::timeline(const Request& request) {
 }
 
 void PoolController::inPieces(const RequestPtr& request, const Piece& piece, const Last& last,
-                              Respond respond, std::int64_t total) {
-  auto sum = std::make_shared<std::int64_t>(total);
+                              Respond respond, const BulkPlace& from, std::int64_t total) {
+  auto step = std::make_shared<BulkStep>();
   gateway_.write(
       request,
-      [piece, last, total, sum](Store& store) -> Outcome {
-        const auto done = piece(store);
+      [piece, last, from, total, step](Store& store) -> Outcome {
+        auto done = piece(store, from, total);
         if (!done) return tl::unexpected(done.error());
-        *sum = total + *done;
-        if (*done < kPiece) return last(store, *sum);
+        *step = *done;
+        if (!step->next) return last(store, total + step->count);
         Reply unfinished;
         unfinished.final = false;
         return unfinished;
@@ -211,20 +220,72 @@ void PoolController::inPieces(const RequestPtr& request, const Piece& piece, con
         if (!outcome || outcome->final) {
           respond(std::move(outcome));
         } else {
-          inPieces(request, piece, last, respond, *sum);
+          inPieces(request, piece, last, respond, *step->next, total + step->count);
         }
       });
 }
 
+namespace {
+
+struct BulkRequest {
+  BulkFilter filter;
+  std::optional<Millis> older_than;
+  std::int64_t limit = kNoLimit;
+};
+
+// Without a status it is about `usual`.
+BulkRequest readBulk(ObjectReader& in, const std::vector<JobStatus>& usual,
+                     const std::vector<JobStatus>& allowed) {
+  BulkRequest bulk;
+  BulkFilter& filter = bulk.filter;
+  filter.statuses = usual;
+  if (const auto names = in.texts("status", kJobStatuses, 32)) {
+    filter.statuses.clear();
+    for (const std::string& text : *names) {
+      const auto status = parseJobStatus(text);
+      if (status && std::find(allowed.begin(), allowed.end(), *status) != allowed.end()) {
+        filter.statuses.push_back(*status);
+      } else {
+        std::string choices;
+        for (const JobStatus each : allowed) {
+          choices += (choices.empty() ? "" : each == allowed.back() ? " and " : ", ");
+          choices += name(each);
+        }
+        in.fault("status", "choice", "may name " + choices);
+      }
+    }
+  }
+  filter.tenant = in.text("tenant", 1, 128);
+  filter.error_class = in.text("error_class", 1, kMaxErrorClass);
+  filter.error_contains = in.text("error_contains", 1, 1000);
+  filter.created_after = in.time("created_after");
+  filter.created_before = in.time("created_before");
+  filter.failed_after = in.time("failed_after");
+  if (const auto limit = in.integer("limit", 1, std::numeric_limits<std::int32_t>::max())) {
+    bulk.limit = *limit;
+  }
+  return bulk;
+}
+
+}  // namespace
+
 void PoolController::retry(const RequestPtr& request, Respond respond) {
   auto id = request->pathId<PoolId>("pool_id");
   if (!id) return respond(tl::unexpected(std::move(id).error()));
-  if (auto ok = checkNoBody(*request); !ok) return respond(tl::unexpected(ok.error()));
+  const auto body = parseBody(*request, true);
+  if (!body) return respond(tl::unexpected(body.error()));
+  std::vector<FieldError> faults;
+  ObjectReader in(body->root(), "", faults);
+  const BulkRequest bulk =
+      readBulk(in, {JobStatus::kPoisoned}, {JobStatus::kPoisoned, JobStatus::kCancelled});
+  in.finish();
+  if (auto ok = checkFaults(std::move(faults)); !ok) return respond(tl::unexpected(ok.error()));
   inPieces(
       request,
-      [id = *std::move(id)](Store& store) -> Result<std::int64_t> {
+      [id = *std::move(id), bulk](Store& store, const BulkPlace& from,
+                                  std::int64_t total) -> Result<BulkStep> {
         if (!store.pools().find(id)) return tl::unexpected(noPool(id));
-        return store.jobs().retryPoisoned(id, kPiece);
+        return store.jobs().retryMany(id, bulk.filter, from, kPiece, bulk.limit - total);
       },
       countReply, std::move(respond));
 }
@@ -236,30 +297,21 @@ void PoolController::purge(const RequestPtr& request, Respond respond) {
   if (!body) return respond(tl::unexpected(body.error()));
   std::vector<FieldError> faults;
   ObjectReader in(body->root(), "", faults);
-  std::vector<JobStatus> statuses;
-  if (const auto names = in.texts("status", kJobStatuses, 32)) {
-    for (const std::string& text : *names) {
-      const auto status = parseJobStatus(text);
-      if (status && isFinished(*status)) {
-        statuses.push_back(*status);
-      } else {
-        in.fault("status", "choice", "may name done, poisoned and cancelled");
-      }
-    }
-  } else {
-    statuses = {JobStatus::kDone, JobStatus::kCancelled};
-  }
-  std::optional<Millis> older_than;
+  BulkRequest bulk = readBulk(in, {JobStatus::kDone, JobStatus::kCancelled},
+                              {JobStatus::kDone, JobStatus::kPoisoned, JobStatus::kCancelled});
   if (const auto seconds = in.number("older_than_seconds", 0, 1e10)) {
-    older_than = Millis(static_cast<std::int64_t>(*seconds * 1000));
+    bulk.older_than = Millis(static_cast<std::int64_t>(*seconds * 1000));
   }
   in.finish();
   if (auto ok = checkFaults(std::move(faults)); !ok) return respond(tl::unexpected(ok.error()));
   inPieces(
       request,
-      [id = *std::move(id), statuses, older_than](Store& store) -> Result<std::int64_t> {
+      [id = *std::move(id), bulk](Store& store, const BulkPlace& from,
+                                  std::int64_t total) -> Result<BulkStep> {
         if (!store.pools().find(id)) return tl::unexpected(noPool(id));
-        return store.jobs().purge(id, statuses, older_than, kPiece);
+        BulkFilter filter = bulk.filter;
+        if (bulk.older_than) filter.ended_before = store.now() - *bulk.older_than;
+        return store.jobs().purgeMany(id, filter, from, kPiece, bulk.limit - total);
       },
       countReply, std::move(respond));
 }
@@ -274,18 +326,20 @@ void PoolController::remove(const RequestPtr& request, Respond respond) {
   if (auto ok = query.finish(); !ok) return respond(tl::unexpected(ok.error()));
   inPieces(
       request,
-      [id = *id, force, version = *version](Store& store) -> Result<std::int64_t> {
+      [id = *id, force, version = *version](Store& store, const BulkPlace&,
+                                            std::int64_t) -> Result<BulkStep> {
         const auto pool = store.pools().find(id);
         if (!pool) return tl::unexpected(noPool(id));
         if (!versionFits(version, pool->version)) {
           return fail(ErrorCode::kVersionMismatch,
                       "the pool is at version " + std::to_string(pool->version));
         }
-        if (!force) return 0;
-        return store.jobs().purge(id,
-                                  {JobStatus::kPending, JobStatus::kClaimed, JobStatus::kDone,
-                                   JobStatus::kPoisoned, JobStatus::kCancelled},
-                                  std::nullopt, kPiece);
+        if (!force) return BulkStep{};
+        const BulkFilter all{.statuses = {JobStatus::kPending, JobStatus::kClaimed,
+                                          JobStatus::kDone, JobStatus::kPoisoned,
+                                          JobStatus::kCancelled}};
+        // From the beginning each time: jobs may come and change meanwhile.
+        return store.jobs().purgeMany(id, all, {}, kPiece, kNoLimit);
       },
       [id = *id](Store& store, std::int64_t) -> Outcome {
         if (auto ok = store.pools().remove(id); !ok) return tl::unexpected(std::move(ok).error());

@@ -23,12 +23,13 @@ class PoolController {
   void purge(const RequestPtr& request, Respond respond);
   void remove(const RequestPtr& request, Respond respond);
 
-  // Work on many rows is done in pieces, so that others get their turn in between. `piece` does
-  // up to kPiece rows and says how many there were; `last` runs after the last one, in its unit.
-  using Piece = std::function<Result<std::int64_t>(Store&)>;
+  // Work on many rows is done in pieces, so that others get their turn in between. `piece` goes on
+  // from where the ones before it have come to, and says how far it came: all rows have been seen
+  // to when there is no place to go on from. `last` runs after the last one, in its unit.
+  using Piece = std::function<Result<BulkStep>(Store&, const BulkPlace& from, std::int64_t total)>;
   using Last = std::function<Outcome(Store&, std::int64_t total)>;
   void inPieces(const RequestPtr& request, const Piece& piece, const Last& last, Respond respond,
-                std::int64_t total = 0);
+                const BulkPlace& from = {}, std::int64_t total = 0);
 
   Gateway& gateway_;
   const LoadRecord& load_;

@@ -83,6 +83,7 @@ struct Attempt {
   std::optional<Time> ended_at;
   std::string outcome;  // running, done, failed, released, lease_expired, worker_lost, …
   std::string error;
+  std::string error_class;  // empty: it did not fail by itself
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::optional<std::int64_t> max_rss_bytes;
@@ -92,8 +93,8 @@ struct Attempt {
 // What a worker can tell of a try that did not work out.
 struct FailureReport {
   std::string error;
-  std::string error_class =
-      {};  // what failures of one cause have in common; empty: see errorClass()
+  // What failures of one cause have in common; empty: see errorClass().
+  std::string error_class = {};
   bool retryable = true;
   bool cancelled = false;  // the worker stopped because it was told to
   std::optional<Millis> retry_after;

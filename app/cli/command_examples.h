@@ -56,6 +56,10 @@ constexpr const char* kJobsFooter = R"(Examples:
 constexpr const char* kPoolsFooter = R"(Examples:
   muster pools set emails max_workers=4 retry.max_retries=5 worker_mode=loop
   muster pools set emails max_workers= template=         the defaults again
+  muster pools set emails circuit.failures=5             stop when five in a row fail alike
+  muster pools resume emails                             and go on, although they did
+  muster pools retry emails --error-class 'HTTP # from #' --failed-after 2026-01-15T00:00:00Z
+  muster pools purge emails --status done --older-than 3600
   muster pools stats emails -o json)";
 
 constexpr const char* kWorkersFooter = R"(Examples:
@@ -175,7 +179,8 @@ Examples:
 constexpr const char* kTopFooter =
     R"(Fills the screen with pools and live workers, until q or Ctrl-C. START, BUSY, IDLE and END count
 the pool's workers by what they are doing, MAX is the pool's limit; OLDEST is how long the oldest
-pending job waits; LAUNCHES is ok, paused, backing_off, suspended or no template.
+pending job waits; LAUNCHES is ok, paused, circuit open, circuit probing, backing_off, suspended or
+no template.
 
 Examples:
   muster top

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/cli/command_examples.h"
+#include "app/cli/pool_bulk_options.h"
 #include "app/cli/scaling_options.h"
 #include "app/cli/simulate_options.h"
 #include "app/cli/worker_options.h"
@@ -182,6 +183,11 @@ class Grammar {
     app->add_option("--delay", options->delay_seconds, "not before that many seconds have passed")
         ->type_name("SECONDS");
     app->add_option("--max-retries", options->max_retries, "tries in all")->type_name("N");
+    app->add_option("--retry-base-ms", options->retry_base_ms, "delay after the first failure")
+        ->type_name("MS");
+    app->add_option("--retry-cap-ms", options->retry_cap_ms, "longest delay")->type_name("MS");
+    app->add_option("--retry-jitter", options->retry_jitter, "share by which the delay varies")
+        ->type_name("0..1");
     app->add_option("--tenant", options->tenant, "whom the job belongs to")->type_name("NAME");
     app->add_option("--unique-key", options->unique_key, "at most one live job with this key")
         ->type_name("KEY");
@@ -256,9 +262,19 @@ class Grammar {
         Change::kPause;
     addPoolCommand<PoolChangeCommand>(*pools, "resume", "give out jobs again")->change =
         Change::kResume;
+    addPoolBulk(*pools, "retry", "make poisoned or cancelled jobs of a pool pending again",
+                PoolBulkCommand::Bulk::kRetry);
+    addPoolBulk(*pools, "purge", "remove finished jobs of a pool", PoolBulkCommand::Bulk::kPurge);
     auto remove = addPoolCommand<PoolChangeCommand>(*pools, "rm", "remove a pool");
     remove->change = Change::kRemove;
     pools->get_subcommand("rm")->add_flag("--force", remove->force, "together with its jobs");
+  }
+
+  void addPoolBulk(CLI::App& pools, const char* name, const char* help,
+                   PoolBulkCommand::Bulk bulk) {
+    auto options = addPoolCommand<PoolBulkCommand>(pools, name, help);
+    options->bulk = bulk;
+    addPoolBulkOptions(*pools.get_subcommand(name), *options);
   }
 
   void addWorkers() {

@@ -10,17 +10,16 @@
 
 namespace muster {
 
-using Command =
-    std::variant<ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand,
-                 TokenCommand, PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand,
-                 JobChangeCommand, PoolListCommand, PoolShowCommand, PoolStatsCommand,
-                 PoolSetCommand, PoolChangeCommand, WorkerListCommand, WorkerShowCommand,
-                 WorkerOutputCommand, WorkerStopCommand, WorkerCommand, CheckCommand, ReapCommand,
-                 ScaleCommand, ExplainCommand, DecisionsCommand, TimelineCommand, SimulateCommand,
-                 TriggerListCommand, TriggerShowCommand, TriggerFireCommand, WebhookListCommand,
-                 WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand, WebhookRotateCommand,
-                 WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand, ClusterResignCommand,
-                 EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+using Command = std::variant<
+    ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand, TokenCommand,
+    PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
+    PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand, PoolChangeCommand,
+    PoolBulkCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand, WorkerStopCommand,
+    WorkerCommand, CheckCommand, ReapCommand, ScaleCommand, ExplainCommand, DecisionsCommand,
+    TimelineCommand, SimulateCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
+    WebhookListCommand, WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand,
+    WebhookRotateCommand, WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand,
+    ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
 
 struct CommandLine {
   ServiceAccess service;

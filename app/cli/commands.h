@@ -60,6 +60,9 @@ struct PushCommand {
   std::optional<int> priority;
   std::optional<double> delay_seconds;
   std::optional<int> max_retries;
+  std::optional<std::int64_t> retry_base_ms;
+  std::optional<std::int64_t> retry_cap_ms;
+  std::optional<double> retry_jitter;
   std::string tenant;
   std::string unique_key;
   std::optional<int> wait_seconds;
@@ -109,6 +112,20 @@ struct PoolChangeCommand {
   Change change = Change::kPause;
   std::string pool;
   bool force = false;
+};
+
+// Jobs of a pool that are made pending again, or removed; what is empty or unset chooses nothing.
+struct PoolBulkCommand {
+  enum class Bulk { kRetry, kPurge };
+  Bulk bulk = Bulk::kRetry;
+  std::string pool;
+  std::vector<std::string> statuses;
+  std::string tenant;
+  std::string error_class;
+  std::string error_contains;
+  std::string created_after, created_before, failed_after;  // RFC 3339
+  std::optional<double> older_than_seconds;
+  std::optional<std::int64_t> limit;
 };
 
 struct WorkerListCommand {
@@ -247,6 +264,7 @@ int run(const PoolShowCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolStatsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolSetCommand& command, ApiClient& api, Terminal& terminal);
 int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal);
+int run(const PoolBulkCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerListCommand& command, ApiClient& api, Terminal& terminal);
 int run(const WorkerShowCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ClusterCommand& command, ApiClient& api, Terminal& terminal);

@@ -126,6 +126,7 @@ int run(const JobAttemptsCommand& command, ApiClient& api, Terminal& terminal) {
                {.title = "CLAIMED"},
                {.title = "TOOK", .is_number = true},
                {.title = "EXIT", .is_number = true},
+               {.title = "CLASS", .can_shrink = true},
                {.title = "ERROR", .can_shrink = true}});
   for (const auto& attempt : itemsOf(reply->json.root(), "items")) {
     const std::string outcome = textOf(attempt, "outcome");
@@ -135,7 +136,7 @@ int run(const JobAttemptsCommand& command, ApiClient& api, Terminal& terminal) {
                textOf(attempt, "worker_id"), ago(attempt, "claimed_at", reply->now),
                start && end ? durationText(*end - *start) : "",
                signal.empty() ? textOf(attempt, "exit_code") : "signal " + signal,
-               textOf(attempt, "error")});
+               textOf(attempt, "error_class"), textOf(attempt, "error")});
   }
   if (table.empty()) {
     terminal.err << "not tried yet\n";

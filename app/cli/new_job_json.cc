@@ -13,6 +13,10 @@ Result<std::string> newJobJson(const PushCommand& command, std::string_view data
   json.field("priority", command.priority)
       .field("delay_seconds", command.delay_seconds)
       .field("max_retries", command.max_retries);
+  if (command.retry_base_ms || command.retry_cap_ms || command.retry_jitter) {
+    json.key("retry").beginObject().field("base_ms", command.retry_base_ms);
+    json.field("cap_ms", command.retry_cap_ms).field("jitter", command.retry_jitter).endObject();
+  }
   if (!command.tenant.empty()) json.field("tenant", command.tenant);
   if (!command.unique_key.empty()) json.field("unique_key", command.unique_key);
   return json.endObject().take();

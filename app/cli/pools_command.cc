@@ -2,13 +2,17 @@
 
 #include <ostream>
 
+#include "app/cli/circuit_view.h"
 #include "app/cli/commands.h"
 #include "app/cli/pool_assignments.h"
 #include "app/cli/service_call.h"
 #include "app/cli/table.h"
+#include "models/json/json_writer.h"
 
 namespace muster {
 namespace {
+
+constexpr auto kBulkTimeout = Seconds(600);
 
 std::string poolPath(const std::string& pool) { return apiPath({"v1", "pools", pool}); }
 
@@ -40,6 +44,7 @@ int printObject(Terminal& terminal, const tl::expected<Reply, int>& reply) {
 
 std::string stateOf(JsonValue pool) {
   if (textOf(pool, "paused") == "true") return "paused";
+  if (const std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
   const std::string launches = textOf(pool, "launch_state");
   return launches.empty() ? "ok" : launches;
 }
@@ -60,6 +65,24 @@ std::vector<Cell> rowOf(ApiClient& api, JsonValue pool, const std::optional<Time
   row.emplace_back(textOf(pool, "template"));
   row.emplace_back(ago(pool, "created_at", now));
   return row;
+}
+
+std::string bulkBody(const PoolBulkCommand& command) {
+  JsonWriter json;
+  json.beginObject();
+  if (!command.statuses.empty()) json.list("status", command.statuses);
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"tenant", command.tenant},
+      {"error_class", command.error_class},
+      {"error_contains", command.error_contains},
+      {"created_after", command.created_after},
+      {"created_before", command.created_before},
+      {"failed_after", command.failed_after}};
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) json.field(name, text);
+  }
+  json.field("older_than_seconds", command.older_than_seconds).field("limit", command.limit);
+  return json.endObject().take();
 }
 
 }  // namespace
@@ -140,6 +163,24 @@ int run(const PoolChangeCommand& command, ApiClient& api, Terminal& terminal) {
     terminal.out << reply->json.text() << "\n";
   } else {
     terminal.err << fmt::format("{} {}\n", done, printable(command.pool));
+  }
+  return kExitOk;
+}
+
+int run(const PoolBulkCommand& command, ApiClient& api, Terminal& terminal) {
+  const bool purges = command.bulk == PoolBulkCommand::Bulk::kPurge;
+  const auto reply = call(api, terminal,
+                          {.method = "POST",
+                           .path = poolPath(command.pool) + (purges ? "/purge" : "/retry"),
+                           .body = bulkBody(command),
+                           .timeout = kBulkTimeout});
+  if (!reply) return reply.error();
+  if (terminal.json) {
+    terminal.out << reply->json.text() << "\n";
+  } else {
+    terminal.err << fmt::format("{} {} jobs of {}\n", purges ? "removed" : "retried",
+                                printable(textOf(reply->json.root(), "count")),
+                                printable(command.pool));
   }
   return kExitOk;
 }

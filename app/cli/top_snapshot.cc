@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "app/cli/circuit_view.h"
+
 namespace muster {
 namespace {
 
@@ -28,6 +30,7 @@ std::int64_t wholeNumber(JsonValue value, std::string_view name) {
 
 std::string launchesOf(JsonValue pool) {
   if (textOf(pool, "paused") == "true") return "paused";
+  if (const std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
   return textOf(pool, "template").empty() ? "no template" : textOf(pool, "launch_state");
 }
 

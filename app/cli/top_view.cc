@@ -25,7 +25,9 @@ std::string since(const std::optional<Time>& time, const std::optional<Time>& no
 }
 
 Tint tintOfLaunches(const std::string& launches) {
-  if (launches == "backing_off" || launches == "suspended") return Tint::kBad;
+  if (launches == "backing_off" || launches == "suspended" || launches.starts_with("circuit")) {
+    return Tint::kBad;
+  }
   return launches == "no template" ? Tint::kFaint : tintOfStatus(launches);
 }
 

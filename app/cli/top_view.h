@@ -17,7 +17,8 @@ struct PoolGlance {
   std::int64_t starting = 0, busy = 0, idle = 0, terminating = 0;
   std::string max_workers;
   double oldest_pending_seconds = 0;
-  std::string launches;  // ok, paused, backing_off, suspended or no template
+  // ok, paused, circuit open, circuit probing, backing_off, suspended or no template
+  std::string launches;
 };
 
 // And of a worker that has not ended.

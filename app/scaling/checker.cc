@@ -180,6 +180,11 @@ Result<Decision> Checker::Run::perform(Store& store) {
   const auto due = store.jobs().nextDue(pool_);
   if (due && *due > store.now()) again_in_ = *due - store.now();  // else it is counted already
   again_for_ = "job_due";
+  const auto probe = store.circuits().nextProbe(*pool);
+  if (probe && *probe > store.now()) {  // nothing is given out before
+    again_in_ = *probe - store.now();
+    again_for_ = "circuit_probe";
+  }
   if (decision.binding_limit == binding_limit::kBreaker) {
     const auto retry_at = launches.record(*pool).retry_at;
     if (retry_at && (!again_in_ || *retry_at - store.now() < *again_in_)) {

@@ -69,6 +69,12 @@ bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
 
+// From now on jobs are given out, or the time at which one will be is known.
+bool turnsACircuit(const Event& event) {
+  return event.type == event_type::kPoolCircuitOpened ||
+         event.type == event_type::kPoolCircuitClosed;
+}
+
 // It may be waiting for a job, and is to hear of it now.
 bool tellsAWorker(const Event& event) { return event.type == event_type::kWorkerTerminating; }
 
@@ -371,6 +377,9 @@ void Service::onCommit(std::span<const Event> events) {
     if (begun_ && checks_itself_ && changesAPool(event)) {
       checker_->request(PoolId(event.pool), "policy_changed");
     }
+    if (begun_ && checks_itself_ && turnsACircuit(event)) {
+      checker_->request(PoolId(event.pool), "circuit");
+    }
     const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
     if (event.job.empty() && !of_trigger) {
       log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}, {"node", event.node}});
@@ -410,7 +419,9 @@ void Service::wake(std::span<const Event> events) {
   std::map<std::string_view, std::size_t> pools;
   for (const Event& event : events) {
     if (mayBringWork(event) || mayFreeAPlace(event)) ++pools[event.pool];
-    if (changesAPool(event) || tellsAWorker(event)) pools[event.pool] += 1'000'000;
+    if (changesAPool(event) || turnsACircuit(event) || tellsAWorker(event)) {
+      pools[event.pool] += 1'000'000;
+    }
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
   }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);

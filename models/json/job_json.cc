@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "models/json/json_reader.h"
+#include "models/policy/circuit.h"
 
 namespace muster {
 namespace {
@@ -79,6 +80,17 @@ std::string readResourceRefs(ObjectReader& in, std::vector<FieldError>& faults) 
   return std::string(refs->raw());
 }
 
+// As far as it is given; the same bounds as those of a pool.
+void readRetry(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults,
+               RetryPolicy& policy) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  ObjectReader in(value, pointer, faults);
+  if (const auto base = in.integer("base_ms", 0, kMost)) policy.base = Millis(*base);
+  if (const auto jitter = in.number("jitter", 0, 1)) policy.jitter = *jitter;
+  if (const auto cap = in.integer("cap_ms", 0, kMost)) policy.cap = Millis(*cap);
+  in.finish();
+}
+
 std::string readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {
   const auto artifacts = in.array("artifacts", 0, 1000);
   if (!artifacts || artifacts->size() == 0) return {};
@@ -98,6 +110,7 @@ Reporter readReporter(ObjectReader& in) {
 FailureReport readFailure(ObjectReader& in) {
   FailureReport report;
   report.error = in.text("error", 0, kMaxErrorBytes).value_or("");
+  report.error_class = in.text("error_class", 1, kMaxErrorClass).value_or("");
   report.retryable = in.boolean("retryable").value_or(true);
   report.no_penalty = in.boolean("no_penalty").value_or(false);
   if (const auto wait = in.number("retry_after_seconds", 0, kYearSeconds)) {
@@ -139,6 +152,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   if (!job.affinity.empty()) out.field("affinity", job.affinity);
   if (!job.resource_refs.empty()) out.key("resource_refs").raw(job.resource_refs);
   if (!job.traceparent.empty()) out.field("traceparent", job.traceparent);
+  if (!job.retry.empty()) out.key("retry").raw(job.retry);
   out.field("effect_key", job.effect_key).field("version", job.version);
 }
 
@@ -165,6 +179,13 @@ Placement parsePlacement(std::string_view text) {
   return readPlacement(doc->root(), "", none);
 }
 
+RetryPolicy overridden(RetryPolicy policy, std::string_view retry) {
+  if (retry.empty()) return policy;
+  std::vector<FieldError> none;
+  if (const auto doc = JsonDoc::parse(retry)) readRetry(doc->root(), "", none, policy);
+  return policy;
+}
+
 NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults) {
   ObjectReader in(value, pointer, faults);
   NewJob job;
@@ -175,6 +196,11 @@ NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<Field
   }
   if (const auto retries = in.integer("max_retries", 0, 1000)) {
     job.max_retries = static_cast<int>(*retries);
+  }
+  if (const auto retry = in.object("retry")) {
+    RetryPolicy policy;
+    readRetry(*retry, in.pointer("retry"), faults, policy);
+    if (retry->size() > 0) job.retry = retry->raw();
   }
   constexpr std::int64_t kInt32 = std::numeric_limits<std::int32_t>::max();
   job.priority = static_cast<int>(in.integer("priority", -kInt32 - 1, kInt32).value_or(0));
@@ -267,6 +293,7 @@ void writeAttempt(JsonWriter& out, const Attempt& attempt) {
   out.field("claimed_at", attempt.claimed_at).field("ended_at", attempt.ended_at);
   out.field("outcome", attempt.outcome);
   if (!attempt.error.empty()) out.field("error", attempt.error);
+  if (!attempt.error_class.empty()) out.field("error_class", attempt.error_class);
   out.field("exit_code", attempt.exit_code).field("exit_signal", attempt.exit_signal);
   out.field("max_rss_bytes", attempt.max_rss_bytes);
   if (!attempt.output_tail.empty()) out.field("output_tail", attempt.output_tail);

@@ -7,6 +7,7 @@
 #include "models/job.h"
 #include "models/json/json_doc.h"
 #include "models/json/json_writer.h"
+#include "models/policy/retry.h"
 
 namespace muster {
 
@@ -14,6 +15,9 @@ namespace muster {
 std::string writePlacement(const Placement& placement);
 // What writePlacement() wrote.
 Placement parsePlacement(std::string_view text);
+
+// The policy with what a job's `retry` overrides of it; an empty text overrides nothing.
+RetryPolicy overridden(RetryPolicy policy, std::string_view retry);
 
 // These readers note every fault under `pointer`; what could be read is in the answer.
 NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults);

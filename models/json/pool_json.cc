@@ -113,11 +113,16 @@ std::string writePoolSettings(const PoolSettings& settings) {
   return out.take();
 }
 
-void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches) {
+void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches,
+               const CircuitRecord& circuit) {
   out.beginObject().field("pool_id", pool.id);
   writeFields(out, pool.settings);
   out.field("launch_state", launchState(launches)).field("launch_failures", launches.failures);
   out.field("launch_retry_at", launches.retry_at);
+  out.field("circuit_state", name(circuit.state()));
+  out.field("circuit_failures_in_a_row", circuit.failures);
+  if (!circuit.error_class.empty()) out.field("circuit_error_class", circuit.error_class);
+  if (circuit.state() == CircuitState::kOpen) out.field("circuit_probe_at", circuit.probe_at);
   out.field("version", pool.version);
   out.field("created_at", pool.created_at).field("updated_at", pool.updated_at).endObject();
 }

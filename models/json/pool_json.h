@@ -6,6 +6,7 @@
 
 #include "models/json/json_doc.h"
 #include "models/json/json_writer.h"
+#include "models/policy/circuit.h"
 #include "models/policy/launch_breaker.h"
 #include "models/pool.h"
 #include "models/result.h"
@@ -19,7 +20,8 @@ PoolSettings readPoolSettings(JsonValue value, std::vector<FieldError>& faults,
 // Only what is set, as an object.
 std::string writePoolSettings(const PoolSettings& settings);
 
-void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches);
+void writePool(JsonWriter& out, const Pool& pool, const LaunchRecord& launches,
+               const CircuitRecord& circuit);
 void writePoolStats(JsonWriter& out, const PoolId& pool, const PoolStats& stats);
 
 }  // namespace muster

@@ -8,7 +8,7 @@ namespace muster {
 Millis retryDelay(const RetryPolicy& policy, int attempt, double dice) {
   const double base = static_cast<double>(policy.base.count());
   const double cap = static_cast<double>(policy.cap.count());
-  const double grown = std::min(base * std::exp2(std::clamp(attempt - 1, 0, 62)), cap);
+  const double grown = std::min(base * std::exp2(std::clamp(attempt, 1, 63) - 1), cap);
   const double spread = 1.0 + policy.jitter * (2.0 * dice - 1.0);
   return Millis(std::llround(grown * std::max(spread, 0.0)));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/cluster.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/events.h"
@@ -27,6 +28,7 @@ class Store {
   Workers workers() { return Workers(session); }
   Launches launches() { return Launches(session); }
   Scaling scaling() { return Scaling(session); }
+  Circuits circuits() { return Circuits(session); }
   Decisions decisions() { return Decisions(session); }
   Load load() { return Load(session); }
   Events events() { return Events(session); }

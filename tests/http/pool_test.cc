@@ -68,6 +68,10 @@ TEST_F(Pools, defaults_are_those_of_the_documentation) {
   EXPECT_EQ(pool["slots"], 1);
   EXPECT_EQ(pool["jobs_per_worker"], 1);
   EXPECT_EQ(pool["launch_failures"], 0);
+  EXPECT_EQ(pool["circuit"]["failures"], 0);
+  EXPECT_EQ(pool["circuit"]["window_seconds"], 300);
+  EXPECT_EQ(pool["circuit"]["probe_seconds"], 30);
+  EXPECT_EQ(pool["circuit"]["probe_cap_seconds"], 600);
 }
 
 TEST_F(Pools, an_unset_stale_threshold_follows_the_heartbeat_interval) {

@@ -21,10 +21,6 @@ class CancelRetryTest : public StoreTest {
   static FailureReport stopped() {
     return with<FailureReport>([](auto& r) { r.cancelled = true; });
   }
-  std::int64_t purge(const std::vector<JobStatus>& statuses, std::optional<Millis> older = {},
-                     int limit = 100) {
-    return write([&](Store& s) { return s.jobs().purge(PoolId("p"), statuses, older, limit); });
-  }
 };
 MUSTER_ON_EVERY_BACKEND(CancelRetryTest);
 
@@ -149,37 +145,6 @@ TEST_P(CancelRetryTest, aJobIsNotRetriedBesideALivingOneWithItsUniqueKey) {
   EXPECT_TRUE(retry(old.id));
 }
 
-TEST_P(CancelRetryTest, allPoisonedJobsOfAPoolAreRetriedInSteps) {
-  for (int i = 0; i < 3; ++i) poisoned();
-  for (int i = 0; i < 2; ++i) poisoned({.data = "1", .tenant = "acme"});
-  cancel(push().id).value();
-  const auto step = [this] {
-    return write([](Store& s) { return s.jobs().retryPoisoned(PoolId("p"), 3); });
-  };
-  EXPECT_EQ(step(), 3);
-  EXPECT_EQ(step(), 2);
-  EXPECT_EQ(step(), 0);
-  EXPECT_EQ(stats().pending, 5);
-  EXPECT_EQ(stats().cancelled, 1);
-}
-
-TEST_P(CancelRetryTest, poisonedJobsThatCannotBeRetriedDoNotHideTheOthers) {
-  for (int i = 0; i < 5; ++i) poisoned({.data = "1", .unique_key = "k"});
-  push({.data = "1", .unique_key = "k"});
-  poisoned(), poisoned();
-  std::int64_t retried = 0, step = 0;
-  do {
-    step = write([](Store& s) { return s.jobs().retryPoisoned(PoolId("p"), 2); });
-    retried += step;
-  } while (step == 2);
-  EXPECT_EQ(retried, 2);
-}
-
-TEST_P(CancelRetryTest, ofPoisonedTwinsOneIsRetried) {
-  poisoned({.data = "1", .unique_key = "k"}), poisoned({.data = "2", .unique_key = "k"});
-  EXPECT_EQ(write([](Store& s) { return s.jobs().retryPoisoned(PoolId("p"), 10); }), 1);
-}
-
 TEST_P(CancelRetryTest, aJobNobodyHoldsCanBeRemovedForGood) {
   const Job done = complete(pushAndClaim(), "1").value();
   const Job failed = fail(pushAndClaim()).value();
@@ -202,22 +167,6 @@ TEST_P(CancelRetryTest, removalIsGuardedByTheVersion) {
   const Job pending = push();
   EXPECT_EQ(codeOf(remove(pending.id, pending.version + 1)), ErrorCode::kVersionMismatch);
   EXPECT_TRUE(remove(pending.id, pending.version));
-}
-
-TEST_P(CancelRetryTest, purgeRemovesByStatusAndAgeInSteps) {
-  for (int i = 0; i < 3; ++i) complete(pushAndClaim({.data = "1", .tenant = "acme"})).value();
-  cancel(push().id).value();
-  const Job bad = poisoned();
-  clock.advance(10s);
-  complete(pushAndClaim()).value();
-  const Job pending = push();
-  const std::vector<JobStatus> ended = {JobStatus::kDone, JobStatus::kCancelled};
-  EXPECT_EQ(purge(ended, 10s), 0) << "strictly older";
-  clock.advance(1ms);
-  EXPECT_EQ(purge(ended, 10s, 3), 3);
-  EXPECT_EQ(purge(ended, 10s, 3), 1);
-  EXPECT_EQ(purge(ended), 1);
-  EXPECT_EQ(idsOf(allJobs()), idsOf({pending, bad}));
 }
 
 }  // namespace

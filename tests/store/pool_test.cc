@@ -114,7 +114,7 @@ TEST_P(PoolTest, aPoolMadeAnewKnowsNothingOfTheOld) {
   put(lease(5)).value();
   EXPECT_EQ(pool()->settings.lease_seconds, 5);
   complete(pushAndClaim({.data = "1", .tenant = "acme"})).value();
-  write([](Store& s) { s.jobs().purge(PoolId("p"), {JobStatus::kDone}, {}, 10); });
+  purge({JobStatus::kDone});
   ASSERT_TRUE(remove());
   EXPECT_EQ(pool(), nullptr);
   put(lease(7)).value();

@@ -203,6 +203,97 @@ TEST_F(PostgresTest, aTenantHasItsPlacesOnceInAllServices) {
   EXPECT_EQ(claimed, 6) << "three each";
 }
 
+TEST_F(PostgresTest, failuresOfTwoServicesOpenACircuitTogetherAndOneOfThemGetsTheProbe) {
+  constexpr int kFailures = 24, kThreads = 4;
+  const auto one = open(clock_), other = open(clock_);
+  PoolSettings settings;
+  settings.circuit_failures = kFailures;
+  settings.circuit_probe_seconds = 1;
+  run(
+      *one, [&](Store& s) { return s.pools().put(PoolId("p"), settings); }, Isolation::kAlone)
+      .value();
+  for (int i = 0; i < kFailures; ++i) push(*one);
+  const auto held = claim(*other, "w", kFailures);
+  ASSERT_EQ(held.size(), static_cast<std::size_t>(kFailures));
+  FailureReport report;
+  report.error = "HTTP 503";
+  const auto fail = [&](int i) {
+    const Job& job = held[static_cast<std::size_t>(i)];
+    run(i % 2 == 0 ? *one : *other, [&](Store& s) {
+      return s.jobs().fail(job.id, {job.lease_token, ""}, report);
+    }).value();
+  };
+  const auto circuit = [&](Storage& storage) {
+    return run(storage, [](Store& s) { return s.circuits().find(*s.pools().find(PoolId("p"))); });
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = t; i < kFailures - 1; i += kThreads) fail(i);
+      });
+    }
+  }
+  EXPECT_EQ(circuit(*one).state(), CircuitState::kClosed);
+  EXPECT_EQ(circuit(*one).failures, kFailures - 1) << "none was lost";
+  fail(kFailures - 1);
+  for (Storage* storage : {one.get(), other.get()}) {
+    EXPECT_EQ(circuit(*storage).state(), CircuitState::kOpen);
+    EXPECT_TRUE(claim(*storage, "early").empty());
+  }
+
+  std::mutex mutex;
+  std::vector<Job> tried;
+  std::atomic<int> looks = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        eventually(kPatience, [&] {
+          auto jobs = claim(t % 2 == 0 ? *one : *other, "w" + std::to_string(t), 1 + t / 2);
+          const std::lock_guard lock(mutex);
+          tried.insert(tried.end(), jobs.begin(), jobs.end());
+          if (!tried.empty()) ++looks;
+          return looks > 3 * kThreads;
+        });
+      });
+    }
+  }
+  ASSERT_EQ(tried.size(), 1U);
+  complete(*one, tried[0]).value();
+  EXPECT_EQ(claim(*other, "w", 100).size(), static_cast<std::size_t>(kFailures - 1));
+}
+
+TEST_F(PostgresTest, aSuccessAtOneServiceEndsTheFailuresThatAnotherHasSeen) {
+  const auto one = open(clock_), other = open(clock_);
+  PoolSettings settings;
+  settings.circuit_failures = 2;
+  run(
+      *one, [&](Store& s) { return s.pools().put(PoolId("p"), settings); }, Isolation::kAlone)
+      .value();
+  const auto held = [&](Storage& storage) {
+    push(storage);
+    return claim(storage, "w").at(0);
+  };
+  // Whether the try was given back.
+  const auto failsFree = [&](Storage& storage) {
+    const Job job = held(storage);
+    const auto failed = run(storage, [&](Store& s) {
+      return s.jobs().fail(job.id, {job.lease_token, ""}, FailureReport());
+    });
+    return failed->attempts < job.attempts;
+  };
+  // With every round the one that succeeds has not seen a failure of its own.
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_FALSE(failsFree(round % 2 == 0 ? *one : *other));
+    Storage& well = round % 2 == 0 ? *other : *one;
+    complete(well, held(well)).value();
+  }
+  EXPECT_FALSE(failsFree(*one)) << "it was still closed";
+  EXPECT_TRUE(failsFree(*other));
+  EXPECT_TRUE(claim(*one, "w").empty());
+}
+
 TEST_F(PostgresTest, ofEqualKeysOneWins) {
   const auto one = open(clock_), other = open(clock_);
   push(*one);  // the pool

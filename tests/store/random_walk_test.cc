@@ -165,8 +165,9 @@ class RandomWalkTest : public StoreTest {
         break;
       case 5:
         if (!chance(20)) break;
-        EXPECT_EQ(s.jobs().purge(PoolId("p"), {JobStatus::kDone}, {}, 9999),
-                  model.removeIf([](const auto& j) { return j.status == JobStatus::kDone; }));
+        EXPECT_EQ(
+            s.jobs().purgeMany(PoolId("p"), {.statuses = {JobStatus::kDone}}, {}, 9999, 9999).count,
+            model.removeIf([](const auto& j) { return j.status == JobStatus::kDone; }));
         break;
       case 6:
         EXPECT_EQ(s.jobs().removeFinished(now() - 60s, 9999), model.removeIf([&](const auto& j) {

@@ -31,7 +31,14 @@ class StatementLog {
 
   std::set<std::string> texts() {
     const std::lock_guard lock(mutex_);
-    return texts_;
+    return {texts_.begin(), texts_.end()};
+  }
+  // How many statements that ran hold `part`.
+  std::ptrdiff_t count(const std::string& part) {
+    const std::lock_guard lock(mutex_);
+    return std::count_if(texts_.begin(), texts_.end(), [&part](const std::string& text) {
+      return text.find(part) != std::string::npos;
+    });
   }
 
  private:
@@ -47,7 +54,7 @@ class StatementLog {
 
   static inline StatementLog* current_ = nullptr;
   std::mutex mutex_;
-  std::set<std::string> texts_;
+  std::multiset<std::string> texts_;
 };
 
 using Plan = std::vector<std::string>;
@@ -87,7 +94,7 @@ void useEverything(Storage& storage) {
     jobs.cancel(delayed, "").value();
     jobs.retry(delayed).value();
     jobs.attempts(plain);
-    jobs.retryPoisoned(p, 10);
+    jobs.retryMany(p, {.statuses = {JobStatus::kPoisoned}}, {}, 10, 10);
     jobs.nextDue(p);
     NewJob later{.data = "1"}, brief{.data = "1"};
     later.delay = Seconds(60);
@@ -112,7 +119,7 @@ void useEverything(Storage& storage) {
     s.events().latest({}, 10), s.events().latest(of_job, 10);
     s.workers().list({}, "", 10);
     s.pools().list("", 10);
-    jobs.purge(p, {JobStatus::kDone}, Seconds(0), 10);
+    jobs.purgeMany(p, {.statuses = {JobStatus::kDone}}, {}, 10, 10);
     jobs.removeFinished(s.now(), 10);
     s.events().removeOld(s.now(), 10);
     s.workers().removeEnded(s.now(), 10);
@@ -232,6 +239,53 @@ TEST_F(SqliteQueryPlanTest, whatIsDelayedOrExpiredIsCountedByItsIndex) {
             std::string::npos);
   EXPECT_NE(joined(planOf({"GROUP BY 1", "expires_at <="})).find("jobs_expiring"),
             std::string::npos);
+}
+
+TEST(SqliteStatementsTest, aCircuitIsOnlyLookedAtWhenJobsFail) {
+  const Folder folder;
+  const FakeClock clock;
+  StatementLog log;
+  StorageOptions options;
+  options.url = "sqlite:" + folder.file("muster.db");
+  const auto storage = openStorage(options, clock).value();
+  const PoolId p("p");
+  const auto write = [&](const Storage::Unit& unit) {
+    const Status status = storage->writeAndWait(unit);
+    ASSERT_TRUE(status) << status.error().detail;
+  };
+  const auto run = [&](bool well) {
+    write([&](Store& s) {
+      const auto pool = s.pools().find(p);
+      auto jobs = s.jobs();
+      jobs.push(*pool, {.data = "1"});
+      for (const Job& job : jobs.claim(*pool, "w", {}, 10)) {
+        const Reporter holder{job.lease_token, ""};
+        if (well) {
+          jobs.complete(job.id, holder, std::nullopt, "").value();
+        } else {
+          jobs.fail(job.id, holder, {}).value();
+        }
+      }
+    });
+  };
+  write([&](Store& s) { s.pools().findOrCreate(p).value(); });
+  run(true);
+  const auto before = log.count("circuits");
+  for (int i = 0; i < 10; ++i) run(i % 2 == 0);
+  EXPECT_EQ(log.count("circuits"), before) << "there is none";
+  write([&](Store& s) {
+    PoolSettings settings;
+    settings.circuit_failures = 3;
+    s.pools().put(p, settings).value();
+  });
+  for (int i = 0; i < 10; ++i) run(true);
+  EXPECT_EQ(log.count("circuits"), before) << "nothing failed";
+  run(false);
+  EXPECT_EQ(log.count("circuits"), before + 1) << "a failure is noted";
+  run(true);
+  EXPECT_EQ(log.count("circuits"), before + 2) << "and forgotten";
+  for (int i = 0; i < 10; ++i) run(true);
+  EXPECT_EQ(log.count("circuits"), before + 2);
 }
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {

@@ -83,6 +83,12 @@ std::vector<Attempt> StoreTest::attempts(const JobId& id) {
   return read([&](Store& store) { return store.jobs().attempts(id); });
 }
 
+std::int64_t StoreTest::purge(const std::vector<JobStatus>& statuses, const std::string& pool) {
+  return write([&](Store& s) {
+    return s.jobs().purgeMany(PoolId(pool), {.statuses = statuses}, {}, 10'000, 10'000).count;
+  });
+}
+
 Worker StoreTest::registerWorker(const NewWorker& worker) {
   return write([&](Store& store) { return store.workers().registerWorker(worker); });
 }

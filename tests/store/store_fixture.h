@@ -68,6 +68,8 @@ class StoreTest : public testing::TestWithParam<Backend> {
   Result<Job> release(const Job& job);
   Job job(const JobId& id);
   std::vector<Attempt> attempts(const JobId& id);
+  // Removes all jobs with these statuses.
+  std::int64_t purge(const std::vector<JobStatus>& statuses, const std::string& pool = "p");
   Worker registerWorker(const NewWorker& worker);
   PoolStats stats(const std::string& pool = "p");
 

@@ -141,7 +141,9 @@ TEST_P(TenantTest, everyWayOutFreesThePlace) {
          s.jobs().expireLeases(10);
        }},
       {"purged",
-       [](Store& s, const Job& j) { s.jobs().purge(j.pool, {JobStatus::kClaimed}, {}, 10); }},
+       [](Store& s, const Job& j) {
+         s.jobs().purgeMany(j.pool, {.statuses = {JobStatus::kClaimed}}, {}, 10, 10);
+       }},
   };
   setPool(with<PoolSettings>([](auto& s) { s.per_tenant_concurrency = 1; }));
   for (const WayOut& way : ways) {
@@ -155,12 +157,7 @@ TEST_P(TenantTest, everyWayOutFreesThePlace) {
     const auto after = claim(5, "other");
     EXPECT_EQ(after.size(), 1U) << way.name;
     for (const Job& job : after) complete(job).value();
-    write([&](Store& store) {
-      store.jobs().purge(
-          PoolId("p"),
-          {JobStatus::kPending, JobStatus::kDone, JobStatus::kPoisoned, JobStatus::kCancelled}, {},
-          1000);
-    });
+    purge({JobStatus::kPending, JobStatus::kDone, JobStatus::kPoisoned, JobStatus::kCancelled});
   }
 }
 
@@ -178,10 +175,8 @@ TEST_P(TenantTest, aForgottenTenantStartsAnew) {
   for (const Job& job : allJobs()) {
     if (job.status == JobStatus::kClaimed) complete(job).value();
   }
-  write([](Store& store) {
-    store.jobs().purge(PoolId("p"), {JobStatus::kPending, JobStatus::kDone}, {}, 100);
-    store.pools().removeEmptyLanes(100);
-  });
+  purge({JobStatus::kPending, JobStatus::kDone});
+  write([](Store& store) { store.pools().removeEmptyLanes(100); });
   EXPECT_EQ(placesOf("acme"), 3U);
 }
 

@@ -33,7 +33,7 @@ constexpr Sql kFlush{
 constexpr Sql kImpatient{"SET LOCAL lock_timeout = '100ms'"};
 constexpr Sql kNow{
     "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT), "
-    "(SELECT catalog FROM store_clock)"};
+    "catalog, circuits FROM store_clock"};
 constexpr Sql kListen{"LISTEN muster_events"};
 constexpr Sql kNotify{"NOTIFY muster_events"};
 constexpr Sql kCommit{"COMMIT"};
@@ -392,7 +392,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
   }
   auto rows = query(kNow);
   rows.next();
-  return {rows->time(0), rows->integer(1)};
+  return {rows->time(0), {rows->integer(1), rows->integer(2)}};
 }
 
 void PostgresConnection::commit() {

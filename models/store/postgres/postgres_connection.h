@@ -30,7 +30,7 @@ class PostgresConnection : public SqlConnection {
 
   struct Begun {
     Time now;  // on the database's clock
-    std::int64_t catalog;
+    Session::Versions versions;
   };
   // Begins a transaction, in one round trip: one that only reads sees the database as it is now;
   // one that writes waits for those it must not run beside. It is for so many units: when there are

@@ -68,7 +68,7 @@ PostgresLink::Outcome PostgresLink::runOnce(std::span<WaitingUnit> units, Isolat
       connected = true;
       const auto begun = db.begin(isolation, units.size());
       Session& session = store_->session;
-      session.begin(now(begun), begun.catalog);
+      session.begin(now(begun), begun.versions);
       session.ahead = foresightOf(units);
       for (WaitingUnit& unit : units) unit.unit(*store_);
       session.flush();
@@ -121,7 +121,7 @@ std::vector<Event> PostgresLink::write(std::span<WaitingUnit> units, Isolation i
 void PostgresLink::read(WaitingUnit& unit) {
   const auto once = [&] {
     const auto begun = connection().begin(Isolation::kShared, 1);
-    store_->session.begin(now(begun), begun.catalog);
+    store_->session.begin(now(begun), begun.versions);
     unit.unit(*store_);
     connection_->commit();
   };

@@ -1,5 +1,6 @@
 // Jobs are taken by workers.
 #include "models/json/job_json.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -8,6 +9,8 @@
 
 namespace muster {
 namespace {
+
+constexpr int kProbeChoice = 16;  // among so many a probe is chosen
 
 // kHeadOfLane where others claim too: what they hold is passed over before its data is looked up.
 constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA_OF(
@@ -115,6 +118,9 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
                              const WorkerTraits& traits, int max) {
   std::vector<Job> jobs;
   if (*pool.settings.paused) return jobs;
+  Circuits circuits(s_);
+  const auto allowed = circuits.allows(pool);
+  if (allowed == 0) return jobs;
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
     const auto [due, expired] = firstDue();
@@ -132,9 +138,11 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   if (lanes.empty()) return jobs;
   const Lane& lane = lanes.front();
   if (lanes.size() > 1 || !lane.tenant.empty() || !lane.placement.empty()) {
-    return claimInTurn(pool, worker, traits, max);
+    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max);
+    if (allowed && !jobs.empty()) circuits.probes(pool, jobs.front().id);
+    return jobs;
   }
-  if (max == 1 && s_.db.hasPeers()) {
+  if (max == 1 && !allowed && s_.db.hasPeers()) {
     auto row = takeHead(lane, pool, worker);
     if (!row) return jobs;
     s_.countMove(*row, JobStatus::kPending, JobStatus::kClaimed);
@@ -145,10 +153,17 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   std::vector<Row> found;
   {
     const Sql head = s_.db.hasPeers() ? kFreeHeadOfLane : kHeadOfLane;
-    auto rows = s_.db.query(head, lane.id, s_.now, max);
+    auto rows = s_.db.query(head, lane.id, s_.now, allowed ? kProbeChoice : max);
     while (rows.next()) found.push_back(readRow(*rows, true));
   }
   if (found.empty()) return jobs;
+  if (allowed) {
+    // Not the one that failed just now, while there are others: it may be the job after all.
+    found = {*std::min_element(found.begin(), found.end(), [](const Row& a, const Row& b) {
+      return a.job.available_at < b.job.available_at;
+    })};
+    circuits.probes(pool, found.front().job.id);
+  }
   // One token for all: it proves the lease only together with the job's id, and no other claim of
   // the same job has it.
   const std::string token = s_.random.token();
@@ -174,6 +189,9 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   if (job.status != JobStatus::kPending)
     return refuse("the job is " + std::string(name(job.status)));
   if (*pool.settings.paused) return refuse("the pool is paused");
+  Circuits circuits(s_);
+  const auto allowed = circuits.allows(pool);
+  if (allowed == 0) return refuse(circuits.obstacle(pool));
   if (job.available_at > s_.now) {
     return refuse("the job is delayed until " + formatTime(job.available_at));
   }
@@ -196,6 +214,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   if (!row || row->job.version != version) {
     throw StoreError(StoreError::Kind::kConflict, "another has changed the job meanwhile");
   }
+  if (allowed) circuits.probes(pool, id);
   take(*row, pool, worker, s_.random.token());
   return std::move(row->job);
 }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/json/job_json.h"
 #include "models/json/json_writer.h"
 #include "models/policy/retry.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -36,8 +38,9 @@ constexpr Sql kEndTry{
     "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
 constexpr Sql kInsertAttempt{
     "INSERT INTO attempts (seq, attempt, worker_id, lease_token, claimed_at, ended_at, outcome, "
-    "error, exit_code, exit_signal, max_rss_bytes, output_tail) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+    "error, exit_code, exit_signal, max_rss_bytes, output_tail, error_class) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"};
+constexpr Sql kRetryOf{"SELECT retry FROM job_payloads WHERE seq = $1"};
 constexpr Sql kFindAttempt{
     "SELECT outcome, error FROM attempts WHERE seq = $1 AND lease_token = $2 LIMIT 1"};
 constexpr Sql kRenew{
@@ -77,16 +80,6 @@ Error lost(const Job& job) {
 std::string beginning(const std::string& text, std::size_t bytes) {
   while (bytes < text.size() && bytes > 0 && (text[bytes] & 0xc0) == 0x80) --bytes;
   return text.substr(0, bytes);
-}
-
-std::string failureDetails(const Job& job, const FailureReport& report) {
-  JsonWriter out;
-  out.beginObject();
-  if (!report.error.empty()) out.field("error", beginning(report.error, 1000));
-  if (!job.reason.empty()) out.field("reason", job.reason);
-  if (job.status == JobStatus::kPending) out.field("available_at", job.available_at);
-  out.endObject();
-  return out.take();
 }
 
 }  // namespace
@@ -208,6 +201,7 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
   }
   leaveClaimed(*held, JobStatus::kDone);
   s_.countTry(job.claimed_by, true);
+  Circuits(s_).succeeded(job.pool);
   job.status = JobStatus::kDone;
   job.finished_at = s_.now;
   job.lease_expires_at.reset();
@@ -217,12 +211,25 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
   return std::move(job);
 }
 
+std::string Jobs::endingDetails(const Job& job, const Ending& ending, const FailureReport& report) {
+  JsonWriter out;
+  out.beginObject();
+  if (!report.error.empty()) out.field("error", beginning(report.error, 1000));
+  if (!ending.error_class.empty()) out.field("error_class", ending.error_class);
+  if (ending.excused) out.field("excused", true);
+  if (!job.reason.empty()) out.field("reason", job.reason);
+  if (job.status == JobStatus::kPending) out.field("available_at", job.available_at);
+  out.endObject();
+  return out.take();
+}
+
 void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   Job& job = row.job;
   const Time due = job.available_at;
   s_.db.post(kInsertAttempt, row.seq, job.attempts, orNull(job.claimed_by), job.lease_token,
              job.claimed_at, s_.now, ending.outcome, orNull(report.error), report.exit_code,
-             report.exit_signal, report.max_rss_bytes, orNull(report.output_tail));
+             report.exit_signal, report.max_rss_bytes, orNull(report.output_tail),
+             orNull(ending.error_class));
   job.status = ending.status;
   job.crashes += ending.crashed ? 1 : 0;
   job.available_at = ending.status == JobStatus::kPending ? ending.available_at : job.available_at;
@@ -234,7 +241,7 @@ void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
              job.crashes, job.available_at, job.finished_at, orNull(job.error), orNull(job.reason));
   leaveClaimed(row, ending.status);
   // Names the try that ended, and its worker.
-  emit(ending.event, row, failureDetails(job, report), due);
+  emit(ending.event, row, endingDetails(job, ending, report), due);
 
   job.attempts = ending.attempts;
   job.version += 1;
@@ -255,6 +262,12 @@ bool Jobs::repeatsEnding(const Row& row, const Reporter& by, const std::string& 
   return attempt.next() && attempt->text(0) == outcome && attempt->text(1) == error;
 }
 
+RetryPolicy Jobs::retryPolicyOf(const Row& row, const PoolSettings& settings, bool with_data) {
+  if (with_data) return overridden(settings.retryPolicy(), row.job.retry);
+  auto rows = s_.db.query(kRetryOf, row.seq);
+  return overridden(settings.retryPolicy(), rows.next() ? rows->text(0) : std::string_view());
+}
+
 Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport& report,
                        bool with_data) {
   auto held = hold(id, with_data);
@@ -267,11 +280,26 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
   }
   const auto pool = Pools(s_).find(job.pool);
   const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
+  const bool stopped = job.cancel_requested || report.cancelled;
+  std::string error_class;
+  bool excused = false;
+  if (stopped) {
+    Circuits(s_).gaveBack(job.pool, id);
+  } else {
+    error_class = report.error_class.empty() ? errorClass(report.error) : report.error_class;
+    excused = pool && Circuits(s_).failed(*pool, id, error_class, report.error);
+  }
+  // One that is excused is judged as if its worker had said so itself.
+  FailureReport excuse;
+  excuse.no_penalty = true;
+  excuse.retry_after = report.retry_after;
   const RetryVerdict verdict =
-      judgeFailure(job.attempts, job.max_retries, job.cancel_requested, report,
-                   settings.retryPolicy(), s_.random.unit(), s_.now);
+      judgeFailure(job.attempts, job.max_retries, job.cancel_requested, excused ? excuse : report,
+                   retryPolicyOf(*held, settings, with_data), s_.random.unit(), s_.now);
   Ending ending{verdict.status, verdict.attempts,       verdict.available_at,
                 "failed",       event_type::kJobFailed, ""};
+  ending.error_class = std::move(error_class);
+  ending.excused = excused;
   if (verdict.status == JobStatus::kPoisoned) {
     ending.event = event_type::kJobPoisoned;
     ending.reason = report.retryable ? "max_retries" : "not_retryable";
@@ -300,18 +328,20 @@ Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
     ending.event = event_type::kJobCancelled;
     ending.reason = "cancelled";
   }
+  Circuits(s_).gaveBack(job.pool, id);
   endTry(*held, ending, {});
   return std::move(job);
 }
 
-// The worker is gone or let go: the same rule as a failure, with another name.
+// The worker is gone or let go: the same rule as a failure, with another name. It says nothing
+// about what the job depends on, so the pool's circuit does not count it.
 void Jobs::loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report) {
   Job& job = row.job;
   const auto pool = Pools(s_).find(job.pool);
   const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
   const RetryVerdict verdict =
       judgeFailure(job.attempts, job.max_retries, job.cancel_requested, report,
-                   settings.retryPolicy(), s_.random.unit(), s_.now);
+                   retryPolicyOf(row, settings, false), s_.random.unit(), s_.now);
   Ending ending{verdict.status, verdict.attempts,           verdict.available_at,
                 reason,         event_type::kJobReassigned, reason,
                 crashed};
@@ -320,6 +350,7 @@ void Jobs::loseTry(Row& row, std::string_view reason, bool crashed, const Failur
     ending.event = event_type::kJobCancelled;
     ending.reason = "cancelled";
   }
+  Circuits(s_).gaveBack(job.pool, job.id);
   endTry(row, ending, report);
 }
 
@@ -404,6 +435,12 @@ void Jobs::retryRow(Row& row) {
   emit(event_type::kJobRetried, row);
 }
 
+std::optional<JobId> Jobs::livingTwin(const Job& job) {
+  if (job.unique_key.empty()) return std::nullopt;
+  auto twin = s_.db.query(kLivingTwin, job.pool, job.unique_key);
+  return twin.next() ? std::optional(JobId(twin->string(0))) : std::nullopt;
+}
+
 Result<Job> Jobs::retry(const JobId& id) {
   auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
@@ -411,20 +448,18 @@ Result<Job> Jobs::retry(const JobId& id) {
   if (job.status != JobStatus::kPoisoned && job.status != JobStatus::kCancelled) {
     return muster::fail(ErrorCode::kNotRetryable, "the job is " + std::string(name(job.status)));
   }
-  if (!job.unique_key.empty()) {
-    auto twin = s_.db.query(kLivingTwin, job.pool, job.unique_key);
-    if (twin.next()) {
-      return muster::fail(ErrorCode::kNotRetryable,
-                          "job " + twin->string(0) + " lives with the same unique_key");
-    }
+  if (const auto twin = livingTwin(job)) {
+    return muster::fail(ErrorCode::kNotRetryable,
+                        "job " + twin->str() + " lives with the same unique_key");
   }
   retryRow(*row);
   return std::move(job);
 }
 
 void Jobs::removeRow(const Row& row) {
-  if (row.job.status == JobStatus::kClaimed && !row.job.tenant.empty()) {
-    s_.tenantLeaves(row.job.pool, row.job.tenant);
+  if (row.job.status == JobStatus::kClaimed) {
+    if (!row.job.tenant.empty()) s_.tenantLeaves(row.job.pool, row.job.tenant);
+    Circuits(s_).gaveBack(row.job.pool, row.job.id);
   }
   s_.db.post(kDeleteJob, row.seq);
   s_.db.post(kDeletePayload, row.seq);

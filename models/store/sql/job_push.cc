@@ -13,8 +13,8 @@ constexpr Sql kInsert{
     "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
     "VALUES ($1, $2, $3, $4, 'pending', $5, $6, 0, $7, 0, 1, $8, $9, $10, 0, $11, $12)"};
 constexpr Sql kInsertPayload{
-    "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent) "
-    "VALUES ($1, $2, $3, $4, $5, $6)"};
+    "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent, "
+    "retry) VALUES ($1, $2, $3, $4, $5, $6, $7)"};
 constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.pool_id = $1 AND j.unique_key = $2 "
                           "AND j.status IN ('pending', 'claimed')"};
@@ -54,6 +54,7 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
   job.affinity = given.affinity;
   job.resource_refs = given.resource_refs;
   job.traceparent = given.traceparent;
+  job.retry = given.retry;
   job.effect_key = sha256Hex(job.id.str(), job.data);
 
   row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
@@ -62,7 +63,7 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
                          job.max_retries, job.available_at, job.created_at, job.expires_at,
                          orNull(job.tenant), orNull(job.unique_key));
   s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
-             orNull(job.resource_refs), orNull(job.traceparent));
+             orNull(job.resource_refs), orNull(job.traceparent), orNull(job.retry));
   s_.countNew(row, JobStatus::kPending);
   emit(event_type::kJobCreated, row);
   return Pushed{std::move(job), true};

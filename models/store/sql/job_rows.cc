@@ -18,7 +18,7 @@ constexpr Sql kPage{MUSTER_SELECT_JOB_WITH_DATA
                     "ORDER BY j.seq DESC LIMIT $5"};
 constexpr Sql kAttempts{
     "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
-    "max_rss_bytes, output_tail FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
+    "max_rss_bytes, output_tail, error_class FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
 constexpr Sql kLaneIds{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND (CAST($2 AS TEXT) IS NULL OR tenant = $2)"};
 // Ids begin with the time they were made, so the index of ids finds the first job after a time.
@@ -69,8 +69,9 @@ Jobs::Row Jobs::readRow(const SqlRows& row, bool with_data) {
     job.affinity = row.string(27);
     job.resource_refs = row.string(28);
     job.traceparent = row.string(29);
-    if (!row.isNull(30)) job.result = row.string(30);
-    job.artifacts = row.string(31);
+    job.retry = row.string(30);
+    if (!row.isNull(31)) job.result = row.string(31);
+    job.artifacts = row.string(32);
     job.effect_key = sha256Hex(job.id.str(), job.data);
   }
   return out;
@@ -119,6 +120,7 @@ std::vector<Attempt> Jobs::attempts(const JobId& id) {
     attempt.exit_signal = maybeInt(*rows, 7);
     attempt.max_rss_bytes = rows->maybeInteger(8);
     attempt.output_tail = rows->string(9);
+    attempt.error_class = rows->string(10);
   }
   const Job& job = row->job;
   if (job.status == JobStatus::kClaimed || job.status == JobStatus::kDone) {

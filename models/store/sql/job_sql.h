@@ -13,15 +13,16 @@
 #define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
 
 // `jobs` is the table, or a choice from it.
-#define MUSTER_SELECT_JOB_WITH_DATA_OF(jobs)                                                  \
-  "SELECT " MUSTER_JOB_COLUMNS                                                                \
-  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, r.result, r.artifacts " \
+#define MUSTER_SELECT_JOB_WITH_DATA_OF(jobs)                                               \
+  "SELECT " MUSTER_JOB_COLUMNS                                                             \
+  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, p.retry, r.result, " \
+  "r.artifacts "                                                                           \
   "FROM " jobs " j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
 #define MUSTER_SELECT_JOB_WITH_DATA MUSTER_SELECT_JOB_WITH_DATA_OF("jobs")
 
 // The rest of the columns, of a job that has no result yet.
 #define MUSTER_PAYLOAD_OF_UNFINISHED \
-  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, NULL, NULL"
+  ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, p.retry, NULL, NULL"
 
 // Delayed jobs that are due by $1, at most $2, can be claimed.
 #define MUSTER_PROMOTE                                                                       \

@@ -1,5 +1,5 @@
 // Jobs in bulk: what time, lost workers and operators do to many at once.
-#include <set>
+#include <algorithm>
 #include <string>
 
 #include "models/store/sql/job_sql.h"
@@ -20,21 +20,19 @@ constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
 constexpr Sql kFinishedBefore{MUSTER_SELECT_JOB
                               "WHERE j.finished_at IS NOT NULL AND j.finished_at < $1 "
                               "ORDER BY j.finished_at, j.seq LIMIT $2 /*skip_locked j*/"};
-constexpr Sql kInState{MUSTER_SELECT_JOB
-                       "WHERE j.lane_id = $1 AND j.status = $2 AND (CAST($3 AS BIGINT) IS NULL OR "
-                       "coalesce(j.finished_at, j.created_at) < $3) ORDER BY j.seq LIMIT $4"};
 constexpr Sql kHeldBy{MUSTER_SELECT_JOB
                       "WHERE j.claimed_by = $1 AND j.status = 'claimed' "
                       "ORDER BY j.seq /*for_update j*/"};
 constexpr Sql kRenewHeld{
     "UPDATE jobs SET lease_expires_at = $2, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed'"};
-// Poisoned, and no living job has the same unique_key.
-constexpr Sql kRetryable{MUSTER_SELECT_JOB
-                         "WHERE j.lane_id = $1 AND j.status = 'poisoned' AND (j.unique_key IS NULL "
-                         "OR NOT EXISTS (SELECT 1 FROM jobs t WHERE t.pool_id = j.pool_id "
-                         "AND t.unique_key = j.unique_key AND t.status IN ('pending', 'claimed'))) "
-                         "ORDER BY j.seq LIMIT $2"};
+// With the class of the last try as the column behind those of the job.
+constexpr Sql kNextOfLane{"SELECT " MUSTER_JOB_COLUMNS
+                          ", (SELECT a.error_class FROM attempts a WHERE a.seq = j.seq "
+                          "ORDER BY a.attempt_id DESC LIMIT 1) FROM jobs j "
+                          "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq > $3 "
+                          "ORDER BY j.seq LIMIT $4"};
+constexpr int kClassColumn = 25;
 
 }  // namespace
 
@@ -73,37 +71,67 @@ std::int64_t Jobs::removeFinished(Time before, int limit) {
   return static_cast<std::int64_t>(rows.size());
 }
 
-std::int64_t Jobs::retryPoisoned(const PoolId& pool, int limit) {
-  std::int64_t retried = 0;
-  for (const std::int64_t lane : lanesOf(pool, std::nullopt)) {
-    // Of several with one unique_key only the first is retried, so look again until there are none.
-    for (bool found = true; found && retried < limit;) {
-      std::set<std::string> keys;
-      auto rows = readAll(s_.db.query(kRetryable, lane, limit - retried));
-      found = !rows.empty();
-      for (Row& row : rows) {
-        if (!row.job.unique_key.empty() && !keys.insert(row.job.unique_key).second) continue;
-        retryRow(row);
-        ++retried;
+bool BulkFilter::matches(const Job& job, std::string_view last_class) const {
+  if (error_class && last_class != *error_class) return false;
+  if (error_contains && job.error.find(*error_contains) == std::string::npos) return false;
+  if (created_after && job.created_at <= *created_after) return false;
+  if (created_before && job.created_at >= *created_before) return false;
+  if (failed_after && (!job.finished_at || *job.finished_at <= *failed_after)) return false;
+  return !ended_before || (job.finished_at && *job.finished_at < *ended_before);
+}
+
+template <class Act>
+BulkStep Jobs::walk(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
+                    std::int64_t most, Act act) {
+  BulkStep step;
+  BulkPlace place = from;
+  auto lanes = lanesOf(pool, filter.tenant);
+  std::sort(lanes.begin(), lanes.end());
+  for (const std::int64_t lane : lanes) {
+    if (lane < place.lane) continue;  // it was seen to before
+    if (lane > place.lane) place = {lane};
+    for (; place.status < filter.statuses.size(); place = {lane, place.status + 1}) {
+      const auto status = name(filter.statuses[place.status]);
+      std::vector<Row> rows;
+      std::vector<std::string> classes;
+      {
+        auto found = s_.db.query(kNextOfLane, lane, status, place.seq, looks);
+        while (found.next()) {
+          rows.push_back(readRow(*found, false));
+          classes.push_back(found->string(kClassColumn));
+        }
+      }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (step.count == most) return step;
+        place.seq = rows[i].seq;
+        if (filter.matches(rows[i].job, classes[i]) && act(rows[i])) ++step.count;
+      }
+      looks -= static_cast<int>(rows.size());
+      if (looks <= 0) {
+        if (step.count < most) step.next = place;
+        return step;
       }
     }
   }
-  return retried;
+  return step;
 }
 
-std::int64_t Jobs::purge(const PoolId& pool, const std::vector<JobStatus>& statuses,
-                         std::optional<Millis> older_than, int limit) {
-  std::optional<Time> before;
-  if (older_than) before = s_.now - *older_than;
-  std::int64_t removed = 0;
-  for (const std::int64_t lane : lanesOf(pool, std::nullopt)) {
-    for (const JobStatus status : statuses) {
-      const auto rows = readAll(s_.db.query(kInState, lane, name(status), before, limit - removed));
-      for (const Row& row : rows) removeRow(row);
-      removed += static_cast<std::int64_t>(rows.size());
-    }
-  }
-  return removed;
+BulkStep Jobs::retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
+                         int looks, std::int64_t most) {
+  return walk(pool, filter, from, looks, most, [this](Row& row) {
+    // Of several with one unique_key the first lives from here on.
+    if (livingTwin(row.job)) return false;
+    retryRow(row);
+    return true;
+  });
+}
+
+BulkStep Jobs::purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
+                         int looks, std::int64_t most) {
+  return walk(pool, filter, from, looks, most, [this](const Row& row) {
+    removeRow(row);
+    return true;
+  });
 }
 
 std::vector<Lease> Jobs::leasesOf(const std::string& worker) {

@@ -25,6 +25,31 @@ struct JobFilter {
   std::optional<Time> created_after;
 };
 
+// Which jobs are retried or purged together.
+struct BulkFilter {
+  std::vector<JobStatus> statuses = {};
+  std::optional<std::string> tenant = {};
+  std::optional<std::string> error_class = {};     // of the last try
+  std::optional<std::string> error_contains = {};  // this text
+  std::optional<Time> created_after = {}, created_before = {};
+  std::optional<Time> failed_after = {};  // or were cancelled
+  std::optional<Time> ended_before = {};
+
+  bool matches(const Job& job, std::string_view last_class) const;
+};
+
+// Where to go on, in the order of tenants and placements, statuses and creation.
+struct BulkPlace {
+  std::int64_t lane = 0;
+  std::size_t status = 0;  // of the filter's
+  std::int64_t seq = 0;
+};
+
+struct BulkStep {
+  std::int64_t count = 0;              // jobs that were changed
+  std::optional<BulkPlace> next = {};  // absent: there are no more
+};
+
 struct JobPage {
   std::vector<Job> jobs;
   std::string next_cursor;  // empty: that was the last page
@@ -77,10 +102,13 @@ class Jobs {
   // Newest first. A page ends early when its payloads grow large.
   JobPage list(const PoolId& pool, const JobFilter& filter, const std::string& cursor, int limit);
 
-  // Up to `limit` jobs of the pool; how many there were. Call again until it is fewer.
-  std::int64_t retryPoisoned(const PoolId& pool, int limit);
-  std::int64_t purge(const PoolId& pool, const std::vector<JobStatus>& statuses,
-                     std::optional<Millis> older_than, int limit);
+  // Poisoned or cancelled jobs become pending, but for those whose unique_key a living job has.
+  // Looks at `looks` jobs and changes up to `most` of them.
+  BulkStep retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
+                     std::int64_t most);
+  // Removes jobs, whatever their status.
+  BulkStep purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
+                     std::int64_t most);
 
   // All leases of the worker that have not run out yet.
   std::vector<Lease> renewByWorker(const std::string& worker);
@@ -134,6 +162,14 @@ class Jobs {
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 
+  // Looks at the next jobs; `act` says whether it changed one that matches.
+  template <class Act>
+  BulkStep walk(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
+                std::int64_t most, Act act);
+
+  // The pool's, and what the job overrides.
+  RetryPolicy retryPolicyOf(const Row& row, const PoolSettings& settings, bool with_data);
+
   // Ends the running try without success.
   struct Ending {
     JobStatus status;
@@ -143,10 +179,15 @@ class Jobs {
     std::string_view event;
     std::string_view reason;  // on the job
     bool crashed = false;
+    std::string error_class = {};  // empty: it did not fail by itself
+    bool excused = false;          // by the pool's circuit
   };
+  static std::string endingDetails(const Job& job, const Ending& ending,
+                                   const FailureReport& report);
   void endTry(Row& row, const Ending& ending, const FailureReport& report);
   void loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report = {});
   void leaveClaimed(const Row& row, JobStatus to);
+  std::optional<JobId> livingTwin(const Job& job);
   void cancelPending(Row& row, std::string_view event, const std::string& reason);
   void retryRow(Row& row);
   void removeRow(const Row& row);

@@ -6,6 +6,7 @@
 #include "models/json/job_json.h"
 #include "models/json/pool_json.h"
 #include "models/policy/floors.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
@@ -180,6 +181,10 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   s_.db.execute(kUpdate, id, text, s_.now, old->version);
   s_.pool_cache.erase(id.str());
   s_.catalogChanged();
+  // What it counted means nothing once it is switched on again.
+  if (*old->settings.circuit_failures > 0 && *in_force.circuit_failures == 0) {
+    Circuits(s_).reset(id, "switched_off");
+  }
   const bool was_paused = *old->settings.paused, is_paused = *in_force.paused;
   event.type = was_paused == is_paused ? event_type::kPoolUpdated
                : is_paused             ? event_type::kPoolPaused
@@ -208,6 +213,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   Scaling(s_).removeOf(id);
   Decisions(s_).removeOf(id);
   Load(s_).removeOf(id);
+  Circuits(s_).removeOf(id);
   s_.pool_cache.erase(id.str());
   s_.lanes.erase(id.str());
   s_.turns.drop(id);
@@ -330,6 +336,11 @@ PoolStats Pools::stats(const PoolId& id) {
     }
   }
   tellUnplaceable(s_, supply, unplaceable, stats);
+  if (const auto allowed = circuitAllowance(Circuits(s_).find(*pool), s_.now)) {
+    const std::int64_t here = stats.runnable - stats.elsewhere;
+    stats.runnable = std::min(stats.runnable, *allowed);
+    stats.elsewhere = std::max<std::int64_t>(stats.runnable - here, 0);
+  }
   if (oldest) {
     stats.oldest_pending_seconds =
         std::max(0.0, std::chrono::duration<double>(s_.now - *oldest).count());

@@ -4,6 +4,7 @@
 
 #include "models/policy/floors.h"
 #include "models/policy/staleness.h"
+#include "models/store/sql/circuits.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
@@ -69,6 +70,7 @@ ScaleState Scaling::state(const Pool& pool) {
   state.unplaceable_jobs = stats.unplaceable_jobs;
   state.pending = stats.pending;
   state.claimed = stats.claimed;
+  state.circuit_allows = circuitAllowance(Circuits(s_).find(pool), s_.now);
   const auto wanted = pendingForLaunched(s_, pool);
   {
     auto live = s_.db.query(kLive, pool.id);

@@ -20,6 +20,7 @@ constexpr Sql kNameNode{
 // PostgreSQL: whoever takes the numbers of events keeps the row of the clock until the commit, so
 // numbers become visible in their order and no reader passes over one.
 constexpr Sql kTurnCatalog{"UPDATE store_clock SET catalog = catalog + 1"};
+constexpr Sql kTurnCircuits{"UPDATE store_clock SET circuits = circuits + 1"};
 constexpr Sql kAppendEvents{
     "WITH clock AS (UPDATE store_clock SET last_event = last_event + $1, catalog = catalog + $2 "
     "RETURNING last_event - $1 AS before) "
@@ -57,15 +58,22 @@ constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 
 }  // namespace
 
-void Session::begin(Time time, std::optional<std::int64_t> catalog) {
+void Session::begin(Time time, std::optional<Versions> versions) {
   now = time;
   limits_locked_ = false;
   if (db.hasPeers()) turns.clear();
-  if (catalog != catalog_) {
+  if (!versions) return;
+  if (versions->catalog != catalog_) {
     pool_cache.clear();
     lanes.clear();
-    catalog_ = catalog;
+    catalog_ = versions->catalog;
   }
+  if (versions->circuits != circuits_version_) {
+    circuits.reset();
+    circuits_version_ = versions->circuits;
+  }
+  if (!circuits) return;
+  for (auto& [pool, known] : *circuits) known.held = false;
 }
 
 void Session::emit(Event event) {
@@ -168,6 +176,8 @@ void Session::flush() {
   flushEvents();
   if (catalog_changed_ && db.hasPeers()) db.post(kTurnCatalog);
   catalog_changed_ = false;
+  if (circuits_changed_ && db.hasPeers()) db.post(kTurnCircuits);
+  circuits_changed_ = false;
 }
 
 void Session::committed() {
@@ -187,8 +197,10 @@ void Session::forget() {
   pool_cache.clear();
   lanes.clear();
   turns.clear();
+  circuits.reset();
   due_until = {};
   catalog_changed_ = false;
+  circuits_changed_ = false;
 }
 
 std::vector<Event> Session::takeEvents() {

@@ -12,6 +12,7 @@
 
 #include "models/event.h"
 #include "models/job.h"
+#include "models/policy/circuit.h"
 #include "models/pool.h"
 #include "models/store/random.h"
 #include "models/store/sql/foresight.h"
@@ -69,9 +70,14 @@ class Session {
   std::int64_t origin = 0;  // who wrote an event, where that may have been another service
   Foresight ahead;
 
-  // A transaction begins. `catalog` is the version of all pools and lanes together, where others
-  // may have changed them since the last one: what was kept of an older version is dropped.
-  void begin(Time time, std::optional<std::int64_t> catalog);
+  // The versions of what a session keeps from one transaction to the next, where others may have
+  // changed it since: of all pools and lanes together, and of all circuits.
+  struct Versions {
+    std::int64_t catalog = 0;
+    std::int64_t circuits = 0;
+  };
+  // A transaction begins: what was kept of an older version is dropped.
+  void begin(Time time, std::optional<Versions> versions);
 
   // Written with what else is left to write; reaches subscribers after the commit.
   void emit(Event event);
@@ -103,6 +109,8 @@ class Session {
   }
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
+  // So that others have to look at it again.
+  void circuitsChanged() { circuits_changed_ = true; }
 
   // Claims that depend on what others have claimed (a tenant's places, those of a node) are made
   // one after the other: until the end of the transaction no other session makes any.
@@ -139,6 +147,13 @@ class Session {
   std::unordered_map<std::string, std::vector<Lane>> lanes;
   // Good while nobody else writes: where others do, until the transaction ends.
   Turns turns;
+  // In the same way, the circuits of the pools in which jobs have failed of late. Those held are as
+  // they are in this transaction, and nobody else can change them until it ends.
+  struct KnownCircuit {
+    CircuitRecord record;
+    bool held = false;
+  };
+  std::optional<std::unordered_map<std::string, KnownCircuit>> circuits;
 
  private:
   struct Delta {
@@ -159,7 +174,9 @@ class Session {
   std::size_t events_written_ = 0;                                            // so many of them
   std::vector<std::function<void()>> after_commit_, after_rollback_;
   std::optional<std::int64_t> catalog_;
+  std::optional<std::int64_t> circuits_version_;
   bool catalog_changed_ = false;
+  bool circuits_changed_ = false;
   bool limits_locked_ = false;
 };
 

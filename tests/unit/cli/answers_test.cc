@@ -107,6 +107,10 @@ TEST(NewJobJson, keepsTheDataAsItWasWritten) {
   EXPECT_EQ(*body, R"({"data":{"n":12345678901234567890.10,"u":"\u0000"},"priority":-5,)"
                    R"("delay_seconds":1.5,"tenant":"a\"b"})");
   EXPECT_EQ(*newJobJson({}, "null"), R"({"data":null})");
+  PushCommand patient;
+  patient.retry_base_ms = 50;
+  patient.retry_jitter = 0.5;
+  EXPECT_EQ(*newJobJson(patient, "1"), R"({"data":1,"retry":{"base_ms":50,"jitter":0.5}})");
 }
 
 TEST(NewJobJson, refusesWhatIsNotJson) {

@@ -21,14 +21,19 @@ NothingToRun refused(const std::vector<std::string>& args) {
 }
 
 TEST(CommandLine, pushTakesAJobAndItsSettings) {
-  const auto push = parsed<PushCommand>({"push", "emails", "--data", "-5", "--priority", "-3",
-                                         "--delay", "1.5", "--max-retries", "0", "--tenant", "t",
-                                         "--unique-key", "k", "--wait", "30"});
+  const auto push = parsed<PushCommand>(
+      {"push",           "emails", "--data",         "-5", "--priority",      "-3",
+       "--delay",        "1.5",    "--max-retries",  "0",  "--tenant",        "t",
+       "--unique-key",   "k",      "--wait",         "30", "--retry-base-ms", "50",
+       "--retry-cap-ms", "900",    "--retry-jitter", "0.5"});
   EXPECT_EQ(push.pool, "emails");
   EXPECT_EQ(push.data, "-5");
   EXPECT_EQ(push.priority, -3);
   EXPECT_EQ(push.delay_seconds, 1.5);
   EXPECT_EQ(push.max_retries, 0);
+  EXPECT_EQ(push.retry_base_ms, 50);
+  EXPECT_EQ(push.retry_cap_ms, 900);
+  EXPECT_EQ(push.retry_jitter, 0.5);
   EXPECT_EQ(push.tenant, "t");
   EXPECT_EQ(push.unique_key, "k");
   EXPECT_EQ(push.wait_seconds, 30);
@@ -88,6 +93,21 @@ TEST(CommandLine, commandsOfJobsPoolsWorkersAndEvents) {
   EXPECT_EQ(parsed<PoolChangeCommand>({"pools", "resume", "p"}).change,
             PoolChangeCommand::Change::kResume);
   EXPECT_EQ(parsed<PoolStatsCommand>({"pools", "stats", "p"}).pool, "p");
+  const auto again = parsed<PoolBulkCommand>(
+      {"pools", "retry", "p", "--error-class", "HTTP #", "--status", "poisoned,cancelled",
+       "--tenant", "acme", "--error-contains", "503", "--created-after", "a", "--created-before",
+       "b", "--failed-after", "c", "--limit", "7"});
+  EXPECT_EQ(again.bulk, PoolBulkCommand::Bulk::kRetry);
+  EXPECT_EQ(again.pool, "p");
+  EXPECT_EQ(again.error_class, "HTTP #");
+  EXPECT_EQ(again.statuses, (std::vector<std::string>{"poisoned", "cancelled"}));
+  EXPECT_EQ(again.tenant, "acme");
+  EXPECT_EQ(again.error_contains, "503");
+  EXPECT_EQ(again.created_after + again.created_before + again.failed_after, "abc");
+  EXPECT_EQ(again.limit, 7);
+  const auto purge = parsed<PoolBulkCommand>({"pools", "purge", "p", "--older-than", "60"});
+  EXPECT_EQ(purge.bulk, PoolBulkCommand::Bulk::kPurge);
+  EXPECT_EQ(purge.older_than_seconds, 60);
   EXPECT_EQ(parsed<WorkerListCommand>({"workers", "list", "--status", "active,lost"}).statuses,
             (std::vector<std::string>{"active", "lost"}));
   const auto events = parsed<EventsCommand>({"events", "-f", "--after", "12", "--types", "a,b"});

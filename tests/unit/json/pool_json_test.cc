@@ -94,7 +94,7 @@ TEST(PoolJson, writesThePoolWithTheSettingsInForce) {
   pool.version = 4;
   pool.created_at = pool.updated_at = fromMillis(0);
   JsonWriter out;
-  writePool(out, pool, {});
+  writePool(out, pool, {}, {});
   const std::string text = out.take();
   ASSERT_TRUE(JsonDoc::parse(text)) << text;
   for (const char* part : {R"("pool_id":"p")", R"("lease_seconds":60)", R"("launch_state":"ok")",

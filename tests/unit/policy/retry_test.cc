@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace muster {
 namespace {
 
@@ -45,6 +47,27 @@ TEST(RetryDelay, isNeverNegative) {
 TEST(RetryDelay, ofBaseZeroIsImmediate) {
   for (const int attempt : {1, 2, 50}) {
     EXPECT_EQ(retryDelay({Millis(0), 0.2, Millis(60'000)}, attempt, kAlmostOne), Millis(0));
+  }
+}
+
+TEST(RetryDelay, ofCapZeroIsImmediateToo) {
+  EXPECT_EQ(retryDelay({Millis(400), 0.2, Millis(0)}, 7, kAlmostOne), Millis(0));
+}
+
+TEST(RetryDelay, ofTheLargestPolicyAndAnyAttemptFits) {
+  const Millis most(std::numeric_limits<std::int32_t>::max());
+  for (const int attempt : {1, 31, 62, 63, 64, 1000, std::numeric_limits<int>::max()}) {
+    EXPECT_EQ(retryDelay({most, 0.0, most}, attempt, 0.5), most) << attempt;
+    EXPECT_EQ(retryDelay({most, 1.0, most}, attempt, kAlmostOne), 2 * most) << attempt;
+  }
+  EXPECT_EQ(retryDelay({Millis(1), 0.0, most}, std::numeric_limits<int>::min(), 0.5), Millis(1));
+}
+
+TEST(RetryDelay, fillsTheWholeRangeOfTheJitterAndNoMore) {
+  const RetryPolicy policy{Millis(10'000), 0.3, Millis(60'000)};
+  for (int i = 0; i < 1000; ++i) {
+    const Millis delay = retryDelay(policy, 1, i / 1000.0);
+    EXPECT_EQ(delay, Millis(7000 + 6 * i)) << i;
   }
 }
 
