@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/policy/floors.h"
 #include "models/policy/heap.h"
 #include "models/policy/recorded_load.h"
 #include "models/store/sql/load_history.h"
 
 namespace muster {
 namespace {
+
+using Schedules = std::vector<ScheduledFloor>;
 
 constexpr int kRowsAtOnce = 5000;
 constexpr Millis kLongestWindow = std::chrono::days(31);
@@ -21,6 +24,7 @@ struct Plan {
   PoolSettings policy;
   ScaleConfig config;
   RetryPolicy retry;
+  ZoneLookup zones;
   Time now;
   Time from;
   Time to;
@@ -39,6 +43,12 @@ Result<Plan> planOf(Store& store, const PoolId& id, const SimulationRequest& req
   if (const auto fault = contradiction(tried.settings)) {
     return tl::unexpected(invalid(fault->first, "contradiction", fault->second));
   }
+  if (auto faults =
+          scheduleFaults(tried.settings.schedules.value_or(Schedules()), store.rules().zones);
+      !faults.empty()) {
+    return tl::unexpected(
+        Error{ErrorCode::kInvalid, "a schedule cannot be read", std::move(faults)});
+  }
   Plan plan;
   plan.pool = id;
   plan.policy = tried.settings;
@@ -46,6 +56,7 @@ Result<Plan> planOf(Store& store, const PoolId& id, const SimulationRequest& req
   plan.config = store.scaling().config(tried);
   plan.config.paused = false;
   plan.config.has_template = true;
+  plan.zones = store.rules().zones;
   plan.now = store.now();
   const Time past_now = plan.now + Millis(1);  // what came just now is in it
   plan.to = std::min(request.to.value_or(past_now), past_now);
@@ -212,6 +223,11 @@ Result<SimulationReport> Simulator::run(const Order& order, const std::stop_toke
   rules.idle_timeout = options_.idle_timeout;
   rules.worker_max_jobs = options_.worker_max_jobs;
   rules.boot_times = load.bootTimes();
+  if (plan->policy.schedules) {
+    rules.scheduled_floor = [&plan](Time now) {
+      return scheduledFloor(*plan->policy.schedules, now, plan->zones);
+    };
+  }
   rules.from = order.request.from;
   rules.to = plan->to;
   rules.stopped = [&stop] { return stop.stop_requested(); };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
 #include <list>
 #include <utility>
 
@@ -18,7 +17,7 @@ constexpr Millis kMoment{30};
 constexpr Millis kShortMoment{5};
 constexpr Millis kRateWait{100};
 constexpr Millis kTick = Seconds(5);
-constexpr Millis kWhile = Seconds(60);  // that workers must have been to spare
+constexpr Millis kSpareFor = Seconds(60);
 constexpr Time kNever = Time::max();
 
 struct Worker;
@@ -75,9 +74,12 @@ class RecentLatencies {
     slices_[static_cast<std::size_t>(slice_ % kSlices)].add(latency);
     all_.add(latency);
   }
+  // Looked up once a second, however many checks there are.
   double p95(Time now) {
+    if (now < fresh_until_) return p95_;
     move(now);
-    return all_.percentileMs(0.95);
+    fresh_until_ = now + Seconds(1);
+    return p95_ = all_.percentileMs(0.95);
   }
 
  private:
@@ -98,26 +100,34 @@ class RecentLatencies {
   std::array<Durations, kSlices> slices_;
   Durations all_;
   std::int64_t slice_ = 0;
+  double p95_ = 0;
+  Time fresh_until_{};
 };
 
-// The smallest of the numbers noted in the last while.
-class SmallestOfAWhile {
+// What the checker remembers of one check at the next.
+class CheckMemory {
  public:
-  void note(Time now, std::int64_t number) {
-    if (!since_) since_ = now;
-    while (!numbers_.empty() && numbers_.back().second >= number) numbers_.pop_back();
-    numbers_.emplace_back(now, number);
+  void recallInto(ScaleState& state, Time now) const {
+    if (last_scaled_at_) state.last_scale_age = now - *last_scaled_at_;
+    if (spare_since_ && *spare_since_ <= now - kSpareFor) state.spare_for_a_while = spare_least_;
   }
-  // Absent when it was not watched for so long.
-  std::optional<std::int64_t> get(Time now) {
-    while (numbers_.size() > 1 && numbers_.front().first < now - kWhile) numbers_.pop_front();
-    if (!since_ || now - *since_ < kWhile) return std::nullopt;
-    return numbers_.front().second;
+  void note(const ScaleDecision& decision, Time now) {
+    const bool acted = decision.to_launch > 0 || decision.to_drain > 0;
+    if (acted) last_scaled_at_ = now;
+    if (acted || decision.spare == 0) {
+      spare_since_.reset();
+    } else if (!spare_since_) {
+      spare_since_ = now;
+      spare_least_ = decision.spare;
+    } else {
+      spare_least_ = std::min(spare_least_, decision.spare);
+    }
   }
 
  private:
-  std::optional<Time> since_;
-  std::deque<std::pair<Time, std::int64_t>> numbers_;  // rising
+  std::optional<Time> last_scaled_at_;
+  std::optional<Time> spare_since_;  // since then at least so many were to spare
+  std::int64_t spare_least_ = 0;
 };
 
 // What may be launched at a rate; a second's worth may be saved up.
@@ -320,9 +330,8 @@ class Simulation {
     state.busy = size(partly_) + size(full_);
     state.idle = state.drainable = size(idle_);
     state.terminating = size(draining_);
-    state.spare_for_a_while = spare_.get(now_);
+    memory_.recallInto(state, now_);
     if (latencies_) state.p95_latency_ms = latencies_->p95(now_);
-    if (last_scale_) state.last_scale_age = now_ - *last_scale_;
     state.scheduled_floor = scheduledFloor();
     return state;
   }
@@ -350,10 +359,9 @@ class Simulation {
     limits.launch_tokens = tokens_.available(now_);
     if (rules_.host_slots) limits.host_slots = *rules_.host_slots - there();
     const ScaleDecision decision = decideScale(state(), limits, rules_.config);
-    spare_.note(now_, decision.spare);
+    memory_.note(decision, now_);
     if (decision.to_launch > 0) launch(decision.to_launch);
     if (decision.to_drain > 0) drain(decision.to_drain, decision.drains_busy);
-    if (decision.direction != "hold") last_scale_ = now_;
     if (decision.binding_limit == binding_limit::kLaunchRate) requestCheck(now_ + kRateWait);
   }
 
@@ -432,10 +440,9 @@ class Simulation {
   Time next_tick_{};
   Time next_check_ = kNever;
   std::optional<Time> last_check_;
-  std::optional<Time> last_scale_;
   bool has_free_place_ = false;  // a worker has left since the last check
   LaunchTokens tokens_;
-  SmallestOfAWhile spare_;
+  CheckMemory memory_;
   std::optional<RecentLatencies> latencies_;
   std::optional<std::chrono::sys_time<std::chrono::minutes>> floor_minute_;
   std::int64_t floor_ = 0;

@@ -123,6 +123,30 @@ TEST_F(Simulate, settings_that_contradict_each_other_are_refused) {
   EXPECT_EQ(pointers(reply), std::set<std::string>{"/scaling/min_workers"});
 }
 
+TEST_F(Simulate, a_schedule_that_cannot_be_read_is_refused) {
+  pool_.configure("");
+  const Reply reply = simulate(
+      R"({"scaling":{"schedules":[{"cron":"0 8 * * *","min_workers":1},
+                                  {"cron":"at noon","min_workers":1}]}})");
+  EXPECT_TRUE(isProblem(reply, 422, "validation_failed"));
+  EXPECT_EQ(pointers(reply), std::set<std::string>{"/scaling/schedules/1/cron"});
+}
+
+TEST_F(Simulate, every_mode_can_be_tried) {
+  pool_.configure("");
+  pool_.pushMany(10);
+  const auto launches = [this](const std::string& scaling) {
+    const Reply reply = simulate(R"({"worker_mode":"loop","scaling":)" + scaling + "}");
+    EXPECT_EQ(reply.status, 200) << reply;
+    return reply.json["simulated"]["launches"].asInt();
+  };
+  EXPECT_EQ(launches(R"({"mode":"queue"})"), 10);
+  EXPECT_EQ(launches(R"({"mode":"target","target_workers":4})"), 4);
+  EXPECT_EQ(launches(R"({"mode":"adaptive","preset":"balanced"})"), 2) << "the step of the preset";
+  EXPECT_EQ(launches(R"({"mode":"target","target_workers":0,"schedules":[]})"), 0);
+  EXPECT_EQ(launches(R"({"max_workers":1,"schedules":[{"cron":"* * * * *","min_workers":1}]})"), 1);
+}
+
 TEST_F(Simulate, a_time_without_length_is_refused) {
   pool_.configure("");
   for (const char* body :

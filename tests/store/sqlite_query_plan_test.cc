@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/clock.h"
+#include "models/store/sql/load_history.h"
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
 
@@ -118,6 +119,8 @@ void useEverything(Storage& storage) {
     s.events().list(0, {}, 10).value(), s.events().list(1, of_job, 10).value();
     s.events().latest({}, 10), s.events().latest(of_job, 10);
     s.workers().list({}, "", 10);
+    LoadHistory history(s.session, p, s.now() - Seconds(9), s.now() + Seconds(9));
+    history.jobs(0, 10), history.workers("", 10);
     s.pools().list("", 10);
     jobs.purgeMany(p, {.statuses = {JobStatus::kDone}}, {}, 10, 10);
     jobs.removeFinished(s.now(), 10);
@@ -289,9 +292,10 @@ TEST(SqliteStatementsTest, aCircuitIsOnlyLookedAtWhenJobsFail) {
 }
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
-  // Tables with a row for each pool, tenant or node may be looked through, and live workers.
-  const std::set<std::string> small = {"l",       "lanes", "tenants", "pools", "distributed_nodes",
-                                       "CONSTANT"};
+  // Tables with a row for each pool, tenant or node may be looked through, live workers, and a
+  // piece that was cut before.
+  const std::set<std::string> small = {"l",     "lanes",   "tenants", "pools", "distributed_nodes",
+                                       "piece", "CONSTANT"};
   ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
   for (const auto& [sql, lines] : plans_) {
     for (const std::string& line : lines) {
