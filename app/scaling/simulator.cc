@@ -220,7 +220,7 @@ Result<SimulationReport> Simulator::run(const Order& order, const std::stop_toke
     rules.host_slots = each * static_cast<std::int64_t>(std::max<std::size_t>(load.hosts(), 1));
   }
   rules.launch_rate = options_.launch_rate;
-  rules.idle_timeout = options_.idle_timeout;
+  rules.idle_timeout = keepsWorkers(plan->policy) ? Millis(0) : options_.idle_timeout;
   rules.worker_max_jobs = options_.worker_max_jobs;
   rules.boot_times = load.bootTimes();
   if (plan->policy.schedules) {
