@@ -218,6 +218,44 @@ TEST_P(TurnsTest, hearOfEverythingThatHappensInOneUnit) {
   });
 }
 
+// Claims that are foretold have their jobs read together; what happens in between counts.
+TEST_P(TurnsTest, hearOfWhatHappensToJobsThatWereReadAhead) {
+  fill({"a", "b", "c"}, 2);
+  const auto pending = [this](const std::string& data) {
+    for (const Job& job : allJobs()) {
+      if (job.data == data) return job.id;
+    }
+    return JobId();
+  };
+  const JobId b0 = pending(R"("b0")"), c0 = pending(R"("c0")");
+  write([&](Store& s) {
+    std::vector<Wish> wishes(8, {.kind = Wish::Kind::kClaim, .pool = PoolId("p"), .worker = "w"});
+    s.session.ahead = Foresight(wishes);
+    auto jobs = s.jobs();
+    const auto pool = s.pools().find(PoolId("p"));
+    const auto next = [&](int max = 1) {
+      std::string all;
+      for (const std::string& each : dataOf(jobs.claim(*pool, "w", {}, max))) all += each + " ";
+      return all;
+    };
+    ASSERT_EQ(next(), "a0 ");
+    jobs.cancel(b0, "").value();
+    ASSERT_TRUE(jobs.remove(c0));
+    ASSERT_EQ(next(), "b1 ");
+    jobs.push(*pool, of("c", 9, 3));
+    ASSERT_EQ(next(), "c9 ");
+    ASSERT_EQ(next(), "a1 ");
+    ASSERT_EQ(next(), "c1 ");
+    ASSERT_EQ(next(), "") << "that was all";
+    jobs.push(*pool, of("a", 5));
+    ASSERT_EQ(next(), "a5 ");
+    for (int i = 0; i < 6; ++i) jobs.push(*pool, of(i % 2 == 0 ? "b" : "c", i));
+    ASSERT_EQ(next(2), "b0 c1 ");
+    jobs.retry(b0).value();
+    ASSERT_EQ(next(9), "b0 c3 b2 c5 b4 ");
+  });
+}
+
 TEST_P(TurnsTest, comeToDelayedJobsWhenTheyAreDue) {
   NewJob later = of("a", 1);
   later.delay = 10s;
