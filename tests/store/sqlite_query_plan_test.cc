@@ -116,6 +116,17 @@ void useEverything(Storage& storage) {
     launches.limits(*pool, launches.state(*pool));
     launches.judgeSurvivors(10), launches.giveUpStarting(10);
     launches.running(), launches.orphans(10), launches.localWorkers(10);
+    auto webhooks = s.webhooks();
+    const WebhookId w = webhooks.create({.url = "http://a"}, {}).value().id;
+    const std::int64_t at = webhooks.find(w)->after_seq;
+    webhooks.advance({w, at, at + 9, 0, s.events().latest({}, 3)});
+    webhooks.readers(), webhooks.list("", 10), webhooks.pending();
+    const auto due = webhooks.due(w, 10);
+    webhooks.record(due.at(0), {}, {});
+    webhooks.resend(w, due.at(0).id()).value();
+    for (const char* status : {"", "pending", "delivered"}) webhooks.deliveries(w, {status}, 10);
+    webhooks.removeOldDeliveries(s.now(), 10);
+    EXPECT_TRUE(webhooks.remove(w));
   });
   ASSERT_TRUE(done) << done.error().detail;
 }
@@ -197,6 +208,9 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"count(*)", "launch_verdict = 'open'"}, "workers_open"},
       {{"count(*)", "exited_at IS NULL"}, "workers_running"},
       {{"DELETE FROM idempotency"}, "idempotency_expiry"},
+      {{"webhook_deliveries", "ORDER BY next_at"}, "webhook_deliveries_due"},
+      {{"webhook_deliveries", "status <> 'delivered'"}, "webhook_deliveries_open"},
+      {{"DELETE FROM webhook_deliveries", "finished_at <"}, "webhook_deliveries_finished"},
   };
   for (const Use& use : uses) {
     const std::string plan = joined(planOf(use.parts));
@@ -207,8 +221,8 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
   // Tables with a row for each pool, tenant or node may be looked through, and live workers.
-  const std::set<std::string> small = {"l",       "lanes", "tenants", "pools", "distributed_nodes",
-                                       "CONSTANT"};
+  const std::set<std::string> small = {"l", "lanes",   "tenants", "pools", "distributed_nodes",
+                                       "w", "CONSTANT"};
   ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
   for (const auto& [sql, lines] : plans_) {
     for (const std::string& line : lines) {
