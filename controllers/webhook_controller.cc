@@ -182,8 +182,7 @@ Result<Work> WebhookController::resend(const Request& request) {
   if (!delivery) return tl::unexpected(std::move(delivery).error());
   if (auto ok = checkNoBody(request); !ok) return tl::unexpected(std::move(ok).error());
   return [id = *std::move(id), delivery = *std::move(delivery)](Store& store) -> Outcome {
-    // Deliveries of other webhooks have other ids, and events have numbers from 1 on.
-    const auto resent = store.webhooks().resend(id, eventSeqOf(id, delivery).value_or(0));
+    const auto resent = store.webhooks().resend(id, delivery);
     if (!resent) return tl::unexpected(resent.error());
     JsonWriter out;
     writeDelivery(out, *resent);

@@ -1,5 +1,7 @@
 #include "models/webhook.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -53,6 +55,10 @@ bool isKnownTypePattern(std::string_view pattern) {
                      [pattern](std::string_view type) { return fits(pattern, type); });
 }
 
+std::string WebhookDelivery::id() const {
+  return fmt::format("{}.{}.{}", webhook.str(), event_seq, toMillis(created_at));
+}
+
 std::optional<std::int64_t> eventSeqOf(const WebhookId& webhook, std::string_view delivery_id) {
   const std::string beginning = webhook.str() + ".";
   if (!delivery_id.starts_with(beginning)) return std::nullopt;
@@ -60,7 +66,7 @@ std::optional<std::int64_t> eventSeqOf(const WebhookId& webhook, std::string_vie
   std::int64_t seq = 0;
   const char* const end = delivery_id.data() + delivery_id.size();
   const auto [read_to, fault] = std::from_chars(delivery_id.data(), end, seq);
-  if (fault != std::errc() || read_to != end || seq <= 0) return std::nullopt;
+  if (fault != std::errc() || read_to == end || *read_to != '.' || seq <= 0) return std::nullopt;
   return seq;
 }
 

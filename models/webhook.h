@@ -90,10 +90,11 @@ struct WebhookDelivery {
   std::string response_body;  // its beginning
   std::string error;
 
-  // The webhook-id header: the same for every try.
-  std::string id() const { return webhook.str() + "." + std::to_string(event_seq); }
+  // The webhook-id header: the same for every try. The time keeps apart what has the same number
+  // in a store that was restored from a backup.
+  std::string id() const;
 };
-// The event's number in the id of a delivery to this webhook.
+// The number of the event in the id of a delivery to this webhook.
 std::optional<std::int64_t> eventSeqOf(const WebhookId& webhook, std::string_view delivery_id);
 
 // How one call went.

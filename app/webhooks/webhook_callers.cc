@@ -62,7 +62,8 @@ std::size_t WebhookCallers::known(const WebhookId& webhook) const {
 std::size_t WebhookCallers::room(const WebhookId& webhook) const {
   const std::lock_guard lock(mutex_);
   const auto lane = lanes_.find(webhook);
-  if (lane == lanes_.end() || retired_) return 0;
+  if (retired_) return 0;
+  if (lane == lanes_.end()) return kMostWaiting;  // it has not been told of the webhook yet
   return kMostWaiting - std::min(lane->second.waiting.size(), kMostWaiting);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/json/webhook_json.h"
+#include "models/store/sql/event_slice.h"
 
 namespace muster {
 namespace {
@@ -45,8 +46,8 @@ void WebhookOutbox::look() {
 
 void WebhookOutbox::tick() {
   const bool leads = options_.lease().has_value();
-  const bool is_other = std::exchange(leads_, leads) != leads;
-  if (is_other || ++ticks_ % kLookEachTicks == 0) is_other ? look() : wake();
+  if (std::exchange(leads_, leads) != leads) return look();
+  if (++ticks_ % kLookEachTicks == 0) wake();
 }
 
 bool WebhookOutbox::test(const Webhook& webhook, TestDone done) {
@@ -189,25 +190,18 @@ void WebhookOutbox::readEvents(Store& store, View& view) {
   }
   const bool saves = steady_clock::now() >= saved_at_ + kSaveEach;
   for (const auto& [place, webhooks] : places) {
-    std::int64_t from = place, expired = 0;
-    const std::int64_t first = store.events().first();
-    if (from + 1 < first) {
-      expired = first - 1 - from;
-      from = first - 1;
-    }
-    const auto page = store.events().list(from, {}, kEventsAtOnce);
-    if (!page) continue;  // they are being removed just now
-    view.more = view.more || page->more;
+    const EventSlice slice = sliceAfter(store, place, kEventsAtOnce);
+    view.more = view.more || slice.more;
     for (const Webhook* webhook : webhooks) {
-      Webhooks::Found found{webhook->id, webhook->after_seq, page->read_to, expired, {}};
-      for (const Event& event : page->events) {
+      Webhooks::Found found{webhook->id, webhook->after_seq, slice.read_to, slice.expired, {}};
+      for (const Event& event : slice.events) {
         if (wants(webhook->spec, event)) found.events.push_back(event);
       }
-      const bool is_saved = webhook->after_seq == page->read_to;
-      if (!found.events.empty() || expired > 0 || (saves && !is_saved)) {
+      const bool is_saved = webhook->after_seq == slice.read_to;
+      if (!found.events.empty() || slice.expired > 0 || (saves && !is_saved)) {
         view.found.push_back(std::move(found));
       } else {
-        positions_[webhook->id] = page->read_to;
+        positions_[webhook->id] = slice.read_to;
       }
     }
   }

@@ -40,7 +40,7 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_at, event_seq)
   WHERE next_at IS NOT NULL;
-CREATE INDEX webhook_deliveries_failed ON webhook_deliveries (webhook_id, event_seq)
-  WHERE status = 'failed';
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (webhook_id, event_seq)
+  WHERE status <> 'delivered';
 CREATE INDEX webhook_deliveries_finished ON webhook_deliveries (finished_at)
   WHERE finished_at IS NOT NULL;

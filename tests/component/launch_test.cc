@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -52,46 +51,6 @@ TEST(ProgramRun, seesOfTheServicesOwnVariablesOnlyWhatItIsGiven) {
 }
 
 TEST(HttpPost, refusesPrivateAddresses) {
-  const auto isPrivate = [](const std::string& text) {
-    sockaddr_storage storage{};
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
-    if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
-      v4->sin_family = AF_INET;
-    } else {
-      EXPECT_EQ(inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr), 1) << text;
-      v6->sin6_family = AF_INET6;
-    }
-    return isPrivateAddress(reinterpret_cast<const sockaddr&>(storage));
-  };
-  for (const char* text : {"0.0.0.0",
-                           "10.1.2.3",
-                           "100.64.0.1",
-                           "127.0.0.1",
-                           "127.255.0.1",
-                           "169.254.169.254",
-                           "172.16.0.1",
-                           "172.31.255.255",
-                           "192.168.1.1",
-                           "198.18.0.1",
-                           "224.0.0.1",
-                           "255.255.255.255",
-                           "::",
-                           "::1",
-                           "fe80::1",
-                           "fc00::1",
-                           "fd12::1",
-                           "ff02::1",
-                           "::ffff:127.0.0.1",
-                           "::ffff:10.0.0.1",
-                           "64:ff9b::a00:1",
-                           "2002:a00:1::"}) {
-    EXPECT_TRUE(isPrivate(text)) << text;
-  }
-  for (const char* text : {"8.8.8.8", "100.128.0.1", "172.32.0.1", "192.169.0.1", "1.1.1.1",
-                           "2606:4700::1111", "2002:808:808::"}) {
-    EXPECT_FALSE(isPrivate(text)) << text;
-  }
   for (const char* url : {"http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/",
                           "http://2130706433:1/", "http://0x7f.1:1/"}) {
     const auto failure = postJson(url, "{}", false, {});

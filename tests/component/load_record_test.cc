@@ -123,7 +123,9 @@ TEST_F(LoadRecordTest, aUnitThatFailsGivesItBack) {
 TEST_F(LoadRecordTest, aPoolThatIsDeletedIsForgotten) {
   push("q");
   push();
-  write([](Store& s) { s.jobs().purge(PoolId("p"), {JobStatus::kPending}, {}, 10); });
+  write([](Store& s) {
+    s.jobs().purgeMany(PoolId("p"), {.statuses = {JobStatus::kPending}}, {}, 10, 10);
+  });
   write([](Store& s) { ASSERT_TRUE(s.pools().remove(PoolId("p"))); });
   EXPECT_EQ(unwritten(), LoadCounts());
   EXPECT_EQ(record.unwritten(PoolId("q"), Time()).size(), 1U);

@@ -19,6 +19,13 @@ delete api.paths["/openapi.json"];
 // What a trigger may have hangs on its type, and a hook takes any body.
 delete api.paths["/v1/triggers/{name}"].put;
 delete api.paths["/v1/hooks/{name}"];
+// What is a URL, a type of event or a secret is more than a schema says; and others would be called.
+delete api.paths["/v1/webhooks"].post;
+delete api.paths["/v1/webhooks/{webhook_id}"].patch;
+delete schemas.WebhookRotation.properties.secret;
+delete api.components.examples.WebhookRotation.value.secret;
+delete api.paths["/v1/webhooks/{webhook_id}/test"];
+delete api.paths["/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"];
 // Answered only when the body repeats the unique key of a living job.
 delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
 

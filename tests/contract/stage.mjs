@@ -64,6 +64,15 @@ const stage = {
     });
     return { id: trigger };
   },
+  // One for all, since there can be a hundred.
+  async webhook() {
+    stage.only ??= await stage.newWebhook();
+    return stage.only;
+  },
+  async newWebhook() {
+    const webhook = await call("POST", "/v1/webhooks", { url: "https://hooks.example.org/" });
+    return { id: webhook.id };
+  },
   async worker() {
     const worker = fresh("worker");
     await call("POST", "/v1/workers", { worker_id: worker });
@@ -100,6 +109,9 @@ const scenes = [
   [/^DELETE \/v1\/workers\/([^/]+)$/, "endedWorker", []],
   [/^(?:GET|DELETE) \/v1\/triggers\/([^/]+)$/, "trigger", []],
   [/^POST \/v1\/triggers\/([^/]+)\/fire$/, "trigger", []],
+  [/^GET \/v1\/webhooks\/([^/]+)(?:\/deliveries)?$/, "webhook", []],
+  [/^POST \/v1\/webhooks\/([^/]+)\/rotate$/, "webhook", []],
+  [/^DELETE \/v1\/webhooks\/([^/]+)$/, "newWebhook", []],
 ];
 const longest = { job_id: 128, worker_id: 128, lease_token: 128 };
 

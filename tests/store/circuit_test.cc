@@ -325,7 +325,7 @@ TEST_P(CircuitTest, isThatOfOnePool) {
 TEST_P(CircuitTest, tellsTheCheckerHowManyJobsWillBeGivenOut) {
   const auto allows = [this] {
     return read(
-        [](Store& s) { return s.launches().state(*s.pools().find(PoolId("p"))).circuit_allows; });
+        [](Store& s) { return s.scaling().state(*s.pools().find(PoolId("p"))).circuit_allows; });
   };
   EXPECT_EQ(allows(), std::nullopt);
   open();

@@ -140,6 +140,17 @@ void useEverything(Storage& storage) {
     load.recent(p, "wait"), load.sameHours(p, s.now(), 1);
     load.steps(p, s.now(), s.now()), load.gaugesBefore(p, s.now());
     load.removeOld(s.now(), 10), load.removeOf(p);
+    auto webhooks = s.webhooks();
+    const WebhookId w = webhooks.create({.url = "http://a"}, {}).value().id;
+    const std::int64_t at = webhooks.find(w)->after_seq;
+    webhooks.advance({w, at, at + 9, 0, s.events().latest({}, 3)});
+    webhooks.readers(), webhooks.list("", 10), webhooks.pending();
+    const auto due = webhooks.due(w, 10);
+    webhooks.record(due.at(0), {}, {});
+    webhooks.resend(w, due.at(0).id()).value();
+    for (const char* status : {"", "pending", "delivered"}) webhooks.deliveries(w, {status}, 10);
+    webhooks.removeOldDeliveries(s.now(), 10);
+    EXPECT_TRUE(webhooks.remove(w));
   });
   ASSERT_TRUE(done) << done.error().detail;
 }
@@ -228,6 +239,9 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"DELETE FROM pool_load", "ORDER BY at"}, "pool_load_at"},
       {{"DELETE FROM pool_hours", "ORDER BY hour"}, "pool_hours_hour"},
       {{"max(at)"}, "pool_load_looks"},
+      {{"webhook_deliveries", "ORDER BY next_at"}, "webhook_deliveries_due"},
+      {{"webhook_deliveries", "status <> 'delivered'"}, "webhook_deliveries_open"},
+      {{"DELETE FROM webhook_deliveries", "finished_at <"}, "webhook_deliveries_finished"},
   };
   for (const Use& use : uses) {
     const std::string plan = joined(planOf(use.parts));
@@ -292,10 +306,10 @@ TEST(SqliteStatementsTest, aCircuitIsOnlyLookedAtWhenJobsFail) {
 }
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
-  // Tables with a row for each pool, tenant or node may be looked through, live workers, and a
-  // piece that was cut before.
-  const std::set<std::string> small = {"l",     "lanes",   "tenants", "pools", "distributed_nodes",
-                                       "piece", "CONSTANT"};
+  // Tables with a row for each pool, tenant, node or webhook may be looked through, live workers,
+  // and a piece that was cut before.
+  const std::set<std::string> small = {"l",     "lanes", "tenants", "pools", "distributed_nodes",
+                                       "piece", "w",     "CONSTANT"};
   ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
   for (const auto& [sql, lines] : plans_) {
     for (const std::string& line : lines) {

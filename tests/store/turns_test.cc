@@ -155,7 +155,7 @@ TEST_P(TurnsTest, areForgottenWithTheLastJobOfATenant) {
   fill({"a", "b"}, 1);
   for (const Job& job : claim(2)) complete(job).value();
   write([](Store& s) {
-    s.jobs().purge(PoolId("p"), {JobStatus::kDone}, {}, 100);
+    s.jobs().purgeMany(PoolId("p"), {.statuses = {JobStatus::kDone}}, {}, 100, 100);
     s.pools().removeEmptyLanes(100);
   });
   fill({"b", "a"}, 1);

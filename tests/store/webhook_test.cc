@@ -1,5 +1,6 @@
 #include "models/store/sql/webhooks.h"
 
+#include "models/store/sql/event_slice.h"
 #include "models/store/standard_webhook.h"
 #include "tests/store/store_fixture.h"
 
@@ -278,15 +279,16 @@ TEST_P(WebhookTest, aDeliveryCanBeMadeOnceMore) {
   const Webhook webhook = withOneDelivery();
   const auto delivery = due(webhook.id).at(0);
   for (const auto& one : due(webhook.id)) record(one, answered(200));
-  const auto resend = [&](std::int64_t seq) {
-    return write([&](Store& s) { return s.webhooks().resend(webhook.id, seq); });
+  const auto resend = [&](const std::string& id) {
+    return write([&](Store& s) { return s.webhooks().resend(webhook.id, id); });
   };
-  EXPECT_EQ(resend(delivery.event_seq).value().status, "pending");
+  EXPECT_EQ(codeOf(resend(delivery.id() + "0")), ErrorCode::kNotFound) << "of another time";
+  EXPECT_EQ(resend(delivery.id()).value().status, "pending");
   const auto again = due(webhook.id);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].body, delivery.body);
-  EXPECT_EQ(codeOf(resend(0)), ErrorCode::kNotFound);
-  EXPECT_EQ(codeOf(write([&](Store& s) { return s.webhooks().resend(WebhookId("x"), 1); })),
+  EXPECT_EQ(codeOf(resend("x")), ErrorCode::kNotFound);
+  EXPECT_EQ(codeOf(write([&](Store& s) { return s.webhooks().resend(WebhookId("x"), "x.1.2"); })),
             ErrorCode::kNotFound);
 }
 
@@ -341,6 +343,28 @@ TEST_P(WebhookTest, removingItDropsWhatIsPending) {
   record(delivery, answered(500));  // of a call that was under way
   EXPECT_EQ(codeOf(write([&](Store& s) { return s.webhooks().remove(webhook.id); })),
             ErrorCode::kNotFound);
+}
+
+TEST_P(WebhookTest, aSliceOfEventsSaysWhatIsMissing) {
+  const auto before = lastEvent();
+  push(), push(), push();
+  const auto all = eventsAfter(before);
+  const auto slice = [&](std::int64_t after, int limit) {
+    return read([&](Store& s) { return sliceAfter(s, after, limit); });
+  };
+  EventSlice two = slice(all[0].seq, 2);
+  EXPECT_EQ(two.events.size(), 2U);
+  EXPECT_EQ(two.read_to, all[2].seq);
+  EXPECT_TRUE(two.more);
+  EXPECT_EQ(two.expired, 0);
+  EXPECT_EQ(slice(lastEvent(), 2).read_to, lastEvent());
+  EXPECT_FALSE(slice(lastEvent(), 2).more);
+  clock.advance(1h);
+  write([&](Store& s) { s.events().removeOld(s.now(), 1000); });
+  const EventSlice rest = slice(all[0].seq, 10);
+  ASSERT_EQ(rest.events.size(), 1U) << "the newest stays";
+  EXPECT_EQ(rest.expired, all.back().seq - all[0].seq - 1);
+  EXPECT_EQ(rest.read_to, all.back().seq);
 }
 
 TEST_P(WebhookTest, eventsThatWereMissedAreCounted) {

@@ -74,10 +74,11 @@ TEST(Webhook, aDeliveryIsKnownByItsWebhookAndItsEvent) {
   WebhookDelivery delivery;
   delivery.webhook = WebhookId("w1");
   delivery.event_seq = 42;
-  EXPECT_EQ(delivery.id(), "w1.42");
-  EXPECT_EQ(eventSeqOf(WebhookId("w1"), "w1.42"), 42);
+  delivery.created_at = fromMillis(7);
+  EXPECT_EQ(delivery.id(), "w1.42.7");
+  EXPECT_EQ(eventSeqOf(WebhookId("w1"), "w1.42.7"), 42);
   for (const char* bad :
-       {"w1.", "w1.x", "w1.42x", "w1.-1", "w1.0", "w2.42", "w1", "42", "w1.1.2"}) {
+       {"w1.", "w1.x.7", "w1.42", "w1.42x.7", "w1.-1.7", "w1.0.7", "w2.42.7", "w1", "42"}) {
     EXPECT_FALSE(eventSeqOf(WebhookId("w1"), bad)) << bad;
   }
 }

@@ -57,12 +57,10 @@ constexpr Sql kDelivery{MUSTER_SELECT_DELIVERY "WHERE webhook_id = $1 AND event_
 constexpr Sql kDeliveries{MUSTER_SELECT_DELIVERY
                           "WHERE webhook_id = $1 AND event_seq < $2 "
                           "ORDER BY event_seq DESC LIMIT $3"};
-constexpr Sql kPendingOnes{MUSTER_SELECT_DELIVERY
-                           "WHERE webhook_id = $1 AND event_seq < $2 AND next_at IS NOT NULL "
-                           "ORDER BY event_seq DESC LIMIT $3"};
-constexpr Sql kFailedOnes{MUSTER_SELECT_DELIVERY
-                          "WHERE webhook_id = $1 AND event_seq < $2 AND status = 'failed' "
-                          "ORDER BY event_seq DESC LIMIT $3"};
+// The second condition is that of the index.
+constexpr Sql kOpenOnes{MUSTER_SELECT_DELIVERY
+                        "WHERE webhook_id = $1 AND event_seq < $2 AND status = $4 "
+                        "AND status <> 'delivered' ORDER BY event_seq DESC LIMIT $3"};
 constexpr Sql kDeliveredOnes{MUSTER_SELECT_DELIVERY
                              "WHERE webhook_id = $1 AND event_seq < $2 AND status = 'delivered' "
                              "ORDER BY event_seq DESC LIMIT $3"};
@@ -259,26 +257,30 @@ Status Webhooks::remove(const WebhookId& id, IfVersion version) {
 
 Webhooks::DeliveryPage Webhooks::deliveries(const WebhookId& id, const DeliveryFilter& filter,
                                             int limit) {
-  const Sql& sql = filter.status.empty()                        ? kDeliveries
-                   : filter.status == delivery_status::kPending ? kPendingOnes
-                   : filter.status == delivery_status::kFailed  ? kFailedOnes
-                                                                : kDeliveredOnes;
   const std::int64_t before =
       filter.before > 0 ? filter.before : std::numeric_limits<std::int64_t>::max();
   DeliveryPage page;
-  page.deliveries = readDeliveries(s_.db.query(sql, id, before, limit + 1));
+  if (filter.status.empty()) {
+    page.deliveries = readDeliveries(s_.db.query(kDeliveries, id, before, limit + 1));
+  } else if (filter.status == delivery_status::kDelivered) {
+    page.deliveries = readDeliveries(s_.db.query(kDeliveredOnes, id, before, limit + 1));
+  } else {
+    page.deliveries = readDeliveries(s_.db.query(kOpenOnes, id, before, limit + 1, filter.status));
+  }
   page.more = page.deliveries.size() > static_cast<std::size_t>(limit);
   if (page.more) page.deliveries.pop_back();
   return page;
 }
 
-Result<WebhookDelivery> Webhooks::resend(const WebhookId& id, std::int64_t event_seq) {
+Result<WebhookDelivery> Webhooks::resend(const WebhookId& id, const std::string& delivery_id) {
   if (!find(id)) return tl::unexpected(noWebhook(id));
+  const std::int64_t event_seq = eventSeqOf(id, delivery_id).value_or(0);
+  auto found = readDeliveries(s_.db.query(kDelivery, id, event_seq));
+  if (found.empty() || found[0].id() != delivery_id) {
+    return fail(ErrorCode::kNotFound, "there is no delivery '" + delivery_id + "'");
+  }
   s_.db.execute(kResend, id, event_seq, s_.now);
-  auto rows = s_.db.query(kDelivery, id, event_seq);
-  if (rows.next()) return readDeliveryRow(*rows);
-  return fail(ErrorCode::kNotFound,
-              "there is no delivery '" + id.str() + "." + std::to_string(event_seq) + "'");
+  return readDeliveries(s_.db.query(kDelivery, id, event_seq)).at(0);
 }
 
 std::vector<Webhooks::Reader> Webhooks::readers() {

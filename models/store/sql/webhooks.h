@@ -46,7 +46,7 @@ class Webhooks {
   };
   DeliveryPage deliveries(const WebhookId& id, const DeliveryFilter& filter, int limit);
   // Makes it once more, with all its tries. kNotFound.
-  Result<WebhookDelivery> resend(const WebhookId& id, std::int64_t event_seq);
+  Result<WebhookDelivery> resend(const WebhookId& id, const std::string& delivery_id);
 
   // What follows is for whoever delivers: one at a time.
 

@@ -41,6 +41,21 @@ TEST(CommandLine, pushTakesAJobAndItsSettings) {
   EXPECT_TRUE(parsed<PushCommand>({"push", "p", "--lines", "--file", "-"}).lines);
 }
 
+TEST(CommandLine, webhooksAreListedMadeAndChanged) {
+  parsed<WebhookListCommand>({"webhooks"});
+  const auto made = parsed<WebhookAddCommand>(
+      {"webhooks", "add", "http://a", "--types", "job.*,pool.created", "--pool", "p"});
+  EXPECT_EQ(made.url, "http://a");
+  EXPECT_EQ(made.types, (std::vector<std::string>{"job.*", "pool.created"}));
+  EXPECT_EQ(made.pool, "p");
+  using Change = WebhookChangeCommand::Change;
+  EXPECT_EQ(parsed<WebhookChangeCommand>({"webhooks", "disable", "w"}).change, Change::kDisable);
+  EXPECT_EQ(parsed<WebhookChangeCommand>({"webhooks", "rm", "w"}).change, Change::kRemove);
+  EXPECT_EQ(parsed<WebhookDeliveriesCommand>({"webhooks", "deliveries", "w", "-n", "5"}).limit, 5U);
+  EXPECT_EQ(refused({"webhooks", "deliveries", "w", "--status", "lost"}).exit_code, 2);
+  EXPECT_EQ(refused({"webhooks", "test"}).exit_code, 2);
+}
+
 TEST(CommandLine, triggersAreListedShownAndFired) {
   parsed<TriggerListCommand>({"triggers"});
   EXPECT_EQ(parsed<TriggerListCommand>({"triggers", "list", "-n", "7"}).limit, 7U);
