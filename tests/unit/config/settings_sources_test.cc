@@ -58,6 +58,10 @@ const std::vector<Sample> kSamples = {
     {"worker_idle_timeout_seconds", "0", "300", "-3"},
     {"launch_rate", "5", "1000", "0"},
     {"on_stop", "drain", "leave", "kill"},
+    {"webhook_allow", "10.0.0.0/8,hooks.internal", "::1", "10.0.0.0/99"},
+    {"webhook_timeout_seconds", "5", "60", "0"},
+    {"webhook_retry_base_seconds", "1", "0", "-1"},
+    {"webhook_disable_after_hours", "24", "0", "soon"},
     {"cluster", "off", "auto", "sometimes"},
     {"node_id", "node-1", "a.b~c:d_e", "node 1"},
     {"node_role", "observer", "worker", "king"},
@@ -150,7 +154,7 @@ TEST(SettingsSources, bareNamesAreReadFromFileAndEnvironment) {
     EXPECT_EQ(row.show(draftOf(bare + ": " + sample.good).settings), sample.good) << bare;
     EXPECT_EQ(row.show(draftOf("", {{bare, sample.good}}).settings), sample.good) << bare;
   }
-  EXPECT_EQ(bare_names, 11);
+  EXPECT_EQ(bare_names, 13);
 }
 
 TEST(SettingsSources, flagBeatsEnvironmentBeatsFileBeatsDefault) {
