@@ -1,6 +1,7 @@
 #include "models/policy/simulation.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -324,6 +325,22 @@ TEST(Simulation, isTheSameEachTime) {
     EXPECT_EQ(first.figures.unfinished, 0);
     EXPECT_TRUE(loop || first.figures.launches == first.tries) << "one for each try";
   }
+}
+
+// Kept, a million jobs would be more than 60 MB.
+TEST(Simulation, keepsNothingOfWhatIsOver) {
+  const auto peak_kilobytes = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;
+  };
+  SimulationRules rules = looping(20);
+  rules.to = kStart + std::chrono::days(1);
+  const auto before = peak_kilobytes();
+  const auto outcome = replayADay(1'000'000, rules);
+  EXPECT_LT(peak_kilobytes() - before, 20'000);
+  EXPECT_EQ(outcome.jobs, 1'000'000);
+  EXPECT_EQ(outcome.figures.unfinished, 0);
 }
 
 TEST(Simulation, oneWorkerForEachTryWhateverTheLimit) {
