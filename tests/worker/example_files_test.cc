@@ -114,8 +114,8 @@ TEST_F(ExampleFiles, are_all_tested) {
   for (const auto& file : std::filesystem::directory_iterator(MUSTER_EXAMPLES)) {
     files.insert(file.path().filename().string());
   }
-  EXPECT_EQ(files,
-            (std::set<std::string>{"crontab", "database_webhook.sql", "worker.py", "worker.sh"}));
+  EXPECT_EQ(files, (std::set<std::string>{"crontab", "database_webhook.sql", "webhook_receiver.py",
+                                          "worker.py", "worker.sh"}));
 }
 
 }  // namespace
