@@ -29,10 +29,12 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   }
   spec.command = {surroundings.program, "worker", "--shutdown-timeout-seconds",
                   std::to_string(surroundings.shutdown_timeout.count())};
-  if (order.loop) {
-    for (std::string word : {std::string("--loop"), std::string("--idle-timeout-seconds"),
-                             std::to_string(order.stays ? 0 : surroundings.idle_timeout.count()),
-                             std::string("--max-jobs"), std::to_string(surroundings.max_jobs)}) {
+  // One that is kept ready waits for its job, also where each takes only one.
+  if (order.loop || order.stays) {
+    for (std::string word :
+         {std::string("--loop"), std::string("--idle-timeout-seconds"),
+          std::to_string(order.stays ? 0 : surroundings.idle_timeout.count()),
+          std::string("--max-jobs"), std::to_string(order.loop ? surroundings.max_jobs : 1)}) {
       spec.command.push_back(std::move(word));
     }
   }

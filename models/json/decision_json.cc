@@ -18,6 +18,7 @@ std::string writeState(const ScaleState& state, const ScaleConfig& config, bool 
   out.field("circuit_allows", state.circuit_allows);
   if (config.adaptive) {
     out.field("p95_latency_ms", state.p95_latency_ms);
+    if (!config.loop) out.field("level", state.level);
     // Where it decides nothing it would only make every decision another one.
     if (state.last_scale_age && (acts || *state.last_scale_age < config.adaptive->interval)) {
       out.field("last_scale_age_ms", state.last_scale_age->count());

@@ -8,6 +8,8 @@
 namespace muster {
 namespace {
 
+constexpr auto kSpareFor = Seconds(60);  // so long a worker must have been to spare to be stopped
+
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::string count(std::int64_t number, std::string_view noun) {
@@ -17,6 +19,7 @@ std::string count(std::int64_t number, std::string_view noun) {
 ScaleDecision hold(const ScaleState& state, std::string_view limit, std::string reason) {
   ScaleDecision decision;
   decision.current_workers = decision.desired_workers = state.current();
+  decision.level = state.level;
   decision.binding_limit = limit;
   decision.reason = std::move(reason);
   return decision;
@@ -51,6 +54,7 @@ struct Demand {
   std::int64_t drains = 0;
   bool drains_busy = false;
   std::int64_t spare = 0;  // workers that nothing asks for now
+  std::int64_t level = 0;
   std::string why;
   std::string_view limit = binding_limit::kNoDemand;  // why it asks for nobody, if so
 };
@@ -114,33 +118,34 @@ Demand adaptiveDemand(const ScaleState& state, const ScaleConfig& config) {
   AdaptiveConfig bounds = *config.adaptive;
   const Floor floor = floorOf(state, bounds.min_workers);
   bounds.min_workers = usable(std::min(floor.workers, bounds.max_workers), state, config);
-  const AdaptiveDecision decision =
-      decideAdaptive({state.current(), state.launchable(), state.p95_latency_ms, state.claimed,
-                      state.last_scale_age},
-                     bounds);
+  // Once-workers end with each job. What is scaled is how many there are at a time, and whoever
+  // takes the place of one that ended is no step.
+  const std::int64_t level = config.loop ? state.current() : std::max(state.current(), state.level);
+  const AdaptiveDecision decision = decideAdaptive(
+      {level, state.launchable(), state.p95_latency_ms, state.claimed, state.last_scale_age},
+      bounds);
   Demand demand;
   demand.why = decision.reason;
+  demand.level = decision.desired_workers;
+  if (decision.direction == "up" && decision.desired_workers == bounds.min_workers) {
+    demand.why += floor.because;
+  }
+  const std::int64_t missing = decision.desired_workers - state.current();
+  const std::int64_t unserved = config.loop ? missing : state.launchable() - coming(state, config);
+  demand.launches = std::max<std::int64_t>(std::min(missing, unserved), 0);
+  if (!config.loop && demand.launches < missing) {
+    demand.why += fmt::format("; {} without a worker to come",
+                              count(std::max<std::int64_t>(unserved, 0), "job"));
+  }
+  if (demand.launches > 0) return demand;
   if (decision.direction == "hold") {
     if (decision.cooldown_left > Millis(0)) {
       demand.limit = binding_limit::kCooldown;
-    } else if (!decision.up_reasons.empty() && state.current() >= bounds.max_workers) {
+    } else if (!decision.up_reasons.empty() && level >= bounds.max_workers) {
       demand.limit = binding_limit::kMaxWorkers;
     }
-    return demand;
   }
-  if (decision.direction == "up") {
-    demand.launches = decision.desired_workers - state.current();
-    if (decision.desired_workers == bounds.min_workers) demand.why += floor.because;
-    if (!config.loop) {
-      const std::int64_t unserved =
-          std::max<std::int64_t>(state.launchable() - coming(state, config), 0);
-      if (unserved < demand.launches) {
-        demand.launches = unserved;
-        demand.why += fmt::format("; {} without a worker to come", count(unserved, "job"));
-      }
-    }
-    return demand;
-  }
+  if (decision.direction != "down") return demand;
   demand.drains = std::min(spareWorkers(state, config, state.idle, bounds.min_workers),
                            state.current() - decision.desired_workers);
   demand.why += demand.drains > 0 ? fmt::format(": {} to stop", demand.drains)
@@ -164,6 +169,7 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
     down.to_drain = demand.drains;
     down.drains_busy = demand.drains_busy;
     down.spare = demand.spare;
+    down.level = demand.level;
     down.desired_workers -= demand.drains;
     return down;
   }
@@ -180,6 +186,7 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
   if (demand.launches == 0) {
     ScaleDecision none = hold(state, demand.limit, std::move(demand.why));
     none.spare = demand.spare;
+    none.level = demand.level;
     return none;
   }
 
@@ -198,6 +205,7 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
     binding = name;
   }
   ScaleDecision decision = hold(state, binding, {});
+  decision.level = demand.level;
   decision.needed = demand.launches;
   decision.to_launch = launch;
   decision.desired_workers += launch;
@@ -210,6 +218,27 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
 }
 
 }  // namespace
+
+void ScaleMemory::recallInto(ScaleState& state, Time now) const {
+  if (last_scaled_at) state.last_scale_age = now - *last_scaled_at;
+  state.level = level;
+  if (spare_since && *spare_since <= now - kSpareFor) state.spare_for_a_while = spare_least;
+}
+
+void ScaleMemory::note(const ScaleDecision& decision, const ScaleConfig& config, Time now) {
+  const bool acted = decision.to_launch > 0 || decision.to_drain > 0;
+  if (config.adaptive && (config.loop ? acted : decision.level != level)) last_scaled_at = now;
+  if (config.adaptive && !config.loop) level = decision.level;
+  if (decision.spare == 0 || acted) {
+    spare_since.reset();
+    spare_least = 0;
+  } else if (!spare_since) {
+    spare_since = now;
+    spare_least = decision.spare;
+  } else {
+    spare_least = std::min(spare_least, decision.spare);
+  }
+}
 
 ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
                           const ScaleConfig& config) {

@@ -8,6 +8,7 @@
 
 #include "models/policy/adaptive.h"
 #include "models/policy/unplaceable.h"
+#include "models/time.h"
 
 namespace muster {
 
@@ -32,6 +33,7 @@ struct ScaleState {
   // What adaptive mode looks at besides.
   double p95_latency_ms = 0;
   std::optional<Millis> last_scale_age;
+  std::int64_t level = 0;  // how many once-workers it last wanted at a time
   // Floors that depend on the time; 0: none.
   std::int64_t scheduled_floor = 0;
   std::int64_t predicted_floor = 0;
@@ -87,6 +89,7 @@ struct ScaleDecision {
   std::int64_t to_drain = 0;  // workers to be asked to stop
   bool drains_busy = false;   // not only idle ones
   std::int64_t spare = 0;     // workers that nothing asks for now
+  std::int64_t level = 0;     // in adaptive mode: how many once-workers there should be at a time
   std::string_view binding_limit = binding_limit::kNoDemand;
   std::string reason;  // one sentence
 };
@@ -96,5 +99,20 @@ struct ScaleDecision {
 // The reason also tells of jobs that cannot be placed.
 ScaleDecision decideScale(const ScaleState& state, const ScaleLimits& limits,
                           const ScaleConfig& config);
+
+// What one check has to know of those before it.
+struct ScaleMemory {
+  std::optional<Time> last_scaled_at;  // in adaptive mode: the cooldown runs from here
+  std::int64_t level = 0;
+  // Since then at least so many workers were to spare, at every check.
+  std::optional<Time> spare_since;
+  std::int64_t spare_least = 0;
+  bool operator==(const ScaleMemory&) const = default;
+
+  void recallInto(ScaleState& state, Time now) const;
+  // A decision that is carried out. An action is a launch or a request to stop; for once-workers,
+  // which end with each job, a change of how many there should be at a time.
+  void note(const ScaleDecision& decision, const ScaleConfig& config, Time now);
+};
 
 }  // namespace muster

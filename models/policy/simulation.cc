@@ -17,7 +17,6 @@ constexpr Millis kMoment{30};
 constexpr Millis kShortMoment{5};
 constexpr Millis kRateWait{100};
 constexpr Millis kTick = Seconds(5);
-constexpr Millis kSpareFor = Seconds(60);
 constexpr Time kNever = Time::max();
 
 struct Worker;
@@ -102,32 +101,6 @@ class RecentLatencies {
   std::int64_t slice_ = 0;
   double p95_ = 0;
   Time fresh_until_{};
-};
-
-// What the checker remembers of one check at the next.
-class CheckMemory {
- public:
-  void recallInto(ScaleState& state, Time now) const {
-    if (last_scaled_at_) state.last_scale_age = now - *last_scaled_at_;
-    if (spare_since_ && *spare_since_ <= now - kSpareFor) state.spare_for_a_while = spare_least_;
-  }
-  void note(const ScaleDecision& decision, Time now) {
-    const bool acted = decision.to_launch > 0 || decision.to_drain > 0;
-    if (acted) last_scaled_at_ = now;
-    if (acted || decision.spare == 0) {
-      spare_since_.reset();
-    } else if (!spare_since_) {
-      spare_since_ = now;
-      spare_least_ = decision.spare;
-    } else {
-      spare_least_ = std::min(spare_least_, decision.spare);
-    }
-  }
-
- private:
-  std::optional<Time> last_scaled_at_;
-  std::optional<Time> spare_since_;  // since then at least so many were to spare
-  std::int64_t spare_least_ = 0;
 };
 
 // What may be launched at a rate; a second's worth may be saved up.
@@ -359,7 +332,7 @@ class Simulation {
     limits.launch_tokens = tokens_.available(now_);
     if (rules_.host_slots) limits.host_slots = *rules_.host_slots - there();
     const ScaleDecision decision = decideScale(state(), limits, rules_.config);
-    memory_.note(decision, now_);
+    memory_.note(decision, rules_.config, now_);
     if (decision.to_launch > 0) launch(decision.to_launch);
     if (decision.to_drain > 0) drain(decision.to_drain, decision.drains_busy);
     if (decision.binding_limit == binding_limit::kLaunchRate) requestCheck(now_ + kRateWait);
@@ -442,7 +415,7 @@ class Simulation {
   std::optional<Time> last_check_;
   bool has_free_place_ = false;  // a worker has left since the last check
   LaunchTokens tokens_;
-  CheckMemory memory_;
+  ScaleMemory memory_;
   std::optional<RecentLatencies> latencies_;
   std::optional<std::chrono::sys_time<std::chrono::minutes>> floor_minute_;
   std::int64_t floor_ = 0;

@@ -112,7 +112,7 @@ LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   order.template_name = *pool.settings.template_name;
   order.token = s_.random.token();
   order.loop = pool.settings.worker_mode == "loop";
-  order.stays = keepsWorkers(pool.settings);
+  order.stays = order.loop ? keepsWorkers(pool.settings) : *pool.settings.warm_idle > 0;
   const LaunchTemplate& made = s_.rules.templates.at(order.template_name);
   s_.db.execute(kOrder, order.worker, pool.id, *pool.settings.worker_mode, s_.rules.host,
                 s_.rules.region, writeTexts(made.capabilities), writeTexts(made.executors),

@@ -19,7 +19,7 @@ struct LaunchOrder {
   std::string template_name;
   std::string token;  // good for one registration
   bool loop = false;
-  bool stays = false;  // a loop worker that waits for jobs until it is asked to stop
+  bool stays = false;  // waits for a job until it is asked to stop
 };
 
 // A process that is, or may be, still there.

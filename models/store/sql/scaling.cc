@@ -14,8 +14,6 @@
 namespace muster {
 namespace {
 
-constexpr auto kSpareFor = Seconds(60);  // so long a worker must have been to spare to be stopped
-
 constexpr Sql kLive{
     "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
     "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
@@ -38,12 +36,12 @@ constexpr Sql kDrainable{MUSTER_SELECT_DRAINABLE("", "")};
 constexpr Sql kIdleLaunched{
     MUSTER_SELECT_DRAINABLE("AND w.launched_at IS NOT NULL ", "HAVING max(j.claimed_at) IS NULL ")};
 constexpr Sql kMemory{
-    "SELECT last_scaled_at, spare_since, spare_least FROM pool_scaling WHERE pool_id = $1"};
+    "SELECT last_scaled_at, level, spare_since, spare_least FROM pool_scaling WHERE pool_id = $1"};
 constexpr Sql kRemember{
-    "INSERT INTO pool_scaling (pool_id, last_scaled_at, spare_since, spare_least) "
-    "VALUES ($1, $2, $3, $4) ON CONFLICT (pool_id) DO UPDATE SET "
-    "last_scaled_at = excluded.last_scaled_at, spare_since = excluded.spare_since, "
-    "spare_least = excluded.spare_least"};
+    "INSERT INTO pool_scaling (pool_id, last_scaled_at, level, spare_since, spare_least) "
+    "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (pool_id) DO UPDATE SET "
+    "last_scaled_at = excluded.last_scaled_at, level = excluded.level, "
+    "spare_since = excluded.spare_since, spare_least = excluded.spare_least"};
 constexpr Sql kForget{"DELETE FROM pool_scaling WHERE pool_id = $1"};
 
 // Whether a row of kLive may run some of the jobs that one would be launched for. An idle worker
@@ -147,38 +145,25 @@ void Scaling::recallInto(ScaleState& state, const Pool& pool) {
   const bool adaptive = given.scaling_mode == "adaptive";
   if (adaptive) state.p95_latency_ms = Load(s_).p95Ms(pool.id, *given.latency_signal);
   if (!adaptive && given.worker_mode != "loop") return;
-  const Memory memory = recall(pool.id);
-  if (adaptive && memory.last_scaled_at) state.last_scale_age = s_.now - *memory.last_scaled_at;
-  if (memory.spare_since && *memory.spare_since <= s_.now - kSpareFor) {
-    state.spare_for_a_while = memory.spare_least;
-  }
+  recall(pool.id).recallInto(state, s_.now);
 }
 
-Scaling::Memory Scaling::recall(const PoolId& pool) {
+ScaleMemory Scaling::recall(const PoolId& pool) {
   auto rows = s_.db.query(kMemory, pool);
   if (!rows.next()) return {};
-  return {rows->maybeTime(0), rows->maybeTime(1), rows->integer(2)};
+  return {rows->maybeTime(0), rows->integer(1), rows->maybeTime(2), rows->integer(3)};
 }
 
 void Scaling::apply(const Pool& pool, const ScaleDecision& decision) {
-  const bool acted = decision.to_launch > 0 || decision.to_drain > 0;
   if (decision.to_drain > 0) drain(pool.id, decision.to_drain, decision.drains_busy);
-  const bool adaptive = pool.settings.scaling_mode == "adaptive";
-  if (!adaptive && pool.settings.worker_mode != "loop") return;
-  const Memory before = recall(pool.id);
-  Memory after = before;
-  if (adaptive && acted) after.last_scaled_at = s_.now;
-  if (decision.spare == 0 || acted) {
-    after.spare_since.reset();
-    after.spare_least = 0;
-  } else if (!after.spare_since) {
-    after.spare_since = s_.now;
-    after.spare_least = decision.spare;
-  } else {
-    after.spare_least = std::min(after.spare_least, decision.spare);
-  }
+  const ScaleConfig rules = config(pool);
+  if (!rules.adaptive && !rules.loop) return;
+  const ScaleMemory before = recall(pool.id);
+  ScaleMemory after = before;
+  after.note(decision, rules, s_.now);
   if (after == before) return;
-  s_.db.execute(kRemember, pool.id, after.last_scaled_at, after.spare_since, after.spare_least);
+  s_.db.execute(kRemember, pool.id, after.last_scaled_at, after.level, after.spare_since,
+                after.spare_least);
 }
 
 void Scaling::drain(const PoolId& pool, std::int64_t count, bool busy_too) {

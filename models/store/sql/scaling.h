@@ -24,14 +24,7 @@ class Scaling {
   void removeOf(const PoolId& pool);
 
  private:
-  struct Memory {
-    std::optional<Time> last_scaled_at;  // in adaptive mode
-    // Since then at least so many workers were to spare, at every check.
-    std::optional<Time> spare_since;
-    std::int64_t spare_least = 0;
-    bool operator==(const Memory&) const = default;
-  };
-  Memory recall(const PoolId& pool);
+  ScaleMemory recall(const PoolId& pool);
   void recallInto(ScaleState& state, const Pool& pool);
   void drain(const PoolId& pool, std::int64_t count, bool busy_too);
 

@@ -285,6 +285,38 @@ TEST(AdaptivePool, onceWorkersAreLaunchedForJobsAlone) {
   EXPECT_EQ(decideScale(starting, {}, adaptive(false)).to_launch, 0) << "one is on its way";
 }
 
+// Ten jobs a check, each done by the next: a level that steps up is filled again without a step.
+TEST(AdaptivePool, onceWorkersThatEndedAreReplacedWithinTheCooldown) {
+  const ScaleConfig config = adaptive(false);
+  ScaleMemory memory;
+  Time now = fromMillis(1'000'000);
+  const auto check = [&](std::int64_t jobs) {
+    ScaleState pool = poolState(jobs, 0);
+    memory.recallInto(pool, now);
+    const auto decision = decideScale(pool, {}, config);
+    memory.note(decision, config, now);
+    return decision;
+  };
+  EXPECT_EQ(check(100).to_launch, 2) << "the first step";
+  now += Millis(100);
+  auto again = check(98);
+  EXPECT_EQ(again.to_launch, 2) << again.reason;
+  EXPECT_EQ(memory.last_scaled_at, now - Millis(100)) << "no step";
+  now += Millis(1400);
+  EXPECT_EQ(check(96).to_launch, 4) << "the next one";
+  for (int i = 0; i < 10; ++i) {
+    now += Millis(1500);
+    check(90);
+  }
+  EXPECT_EQ(memory.level, 12) << "max_workers";
+  EXPECT_EQ(check(3).to_launch, 3) << "never more than jobs";
+  for (int i = 0; i < 20; ++i) {
+    now += Millis(1500);
+    EXPECT_EQ(check(0).to_launch, 0);
+  }
+  EXPECT_EQ(memory.level, 0) << "it went down again";
+}
+
 TEST(AdaptivePool, asksOnlyIdleLaunchedLoopWorkersToStop) {
   const auto down = decideScale(poolState(0, 1, 4), {}, adaptive(true));
   EXPECT_EQ(down.direction, "down");
