@@ -78,6 +78,8 @@ TEST_P(CircuitTest, opensAtTheLastOfEnoughFailures) {
   EXPECT_EQ(last.attempts, 0) << "it is not the job that is at fault";
   EXPECT_TRUE(claim(10).empty());
   ASSERT_EQ(circuitEventTypes(), Names{"pool.circuit_opened"});
+  EXPECT_EQ(eventTypesAfter(before),
+            (Names{"job.created", "job.claimed", "job.failed", "pool.circuit_opened"}));
   const Event opened = circuitEvents().front();
   EXPECT_GT(opened.seq, before);
   EXPECT_EQ(opened.pool, "p");

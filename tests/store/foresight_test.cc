@@ -233,5 +233,79 @@ TEST_F(ForesightTest, completionsAreJudgedOneByOne) {
   EXPECT_EQ(database_.value("SELECT count(*) FROM job_results"), "3");
 }
 
+class ForesightOfCircuitTest : public ForesightTest {
+ protected:
+  ForesightOfCircuitTest() {
+    write([](Store& s) {
+      PoolSettings settings;
+      settings.circuit_failures = 2;
+      settings.circuit_probe_seconds = 10;
+      s.pools().put(PoolId("p"), settings).value();
+    });
+  }
+  Job held(const std::string& worker) {
+    push();
+    Job job;
+    write(
+        [&](Store& s) { job = s.jobs().claim(*s.pools().find(PoolId("p")), worker, {}, 1).at(0); });
+    return job;
+  }
+  static void failIn(Store& s, const Job& job) {
+    s.jobs().fail(job.id, {job.lease_token, ""}, {}).value();
+  }
+  CircuitRecord circuit() {
+    CircuitRecord record;
+    EXPECT_TRUE(storage_->readAndWait(
+        [&](Store& s) { record = s.circuits().find(*s.pools().find(PoolId("p"))); }));
+    return record;
+  }
+};
+
+TEST_F(ForesightOfCircuitTest, oneOfTheClaimsOfABatchGetsTheProbe) {
+  const Job one = held("x"), two = held("x");
+  write([&](Store& s) { failIn(s, one), failIn(s, two); });
+  push(), push(), push();
+  clock_.advance(Seconds(10));
+  begin();
+  for (const char* worker : {"a", "b", "c"}) giveClaim(worker);
+  finish();
+  std::size_t claimed = 0;
+  for (const auto& [worker, jobs] : claimed_) claimed += jobs.size();
+  EXPECT_EQ(claimed, 1U);
+  EXPECT_EQ(circuit().state(), CircuitState::kProbing);
+}
+
+TEST_F(ForesightOfCircuitTest, aClaimBehindTheFailureThatOpensItGetsNothing) {
+  const Job one = held("x"), two = held("x");
+  write([&](Store& s) { failIn(s, one); });
+  push(), push(), push();
+  begin();
+  giveClaim("a");
+  give([two](Store& s) { failIn(s, two); });
+  giveClaim("b");
+  finish();
+  EXPECT_EQ(claimed_["a"].size(), 1U);
+  EXPECT_TRUE(claimed_["b"].empty());
+  EXPECT_EQ(circuit().state(), CircuitState::kOpen);
+  EXPECT_EQ(counts()["claimed"], 1);
+}
+
+TEST_F(ForesightOfCircuitTest, completionsOfABatchEndTheFailuresInARow) {
+  const Job bad = held("x"), one = held("x"), two = held("x");
+  write([&](Store& s) { failIn(s, bad); });
+  EXPECT_EQ(circuit().failures, 1);
+  begin();
+  for (const Job& job : {one, two}) {
+    give(
+        [job](Store& s) {
+          s.jobs().complete(job.id, {job.lease_token, ""}, std::nullopt, "").value();
+        },
+        completionOf(job.id, job.lease_token));
+  }
+  finish();
+  EXPECT_TRUE(circuit().isClean());
+  EXPECT_EQ(counts()["done"], 2);
+}
+
 }  // namespace
 }  // namespace muster::test

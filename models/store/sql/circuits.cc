@@ -87,7 +87,7 @@ const CircuitRecord& Circuits::known(const PoolId& pool) { return entry(pool).re
 
 const CircuitRecord& Circuits::hold(const PoolId& pool) {
   Session::KnownCircuit& circuit = entry(pool);
-  if (s_.db.hasPeers() && !std::exchange(circuit.held, true)) {
+  if (s_.db.hasPeers() && std::exchange(circuit.held_by, s_.transaction) != s_.transaction) {
     s_.lockLimits();
     auto rows = s_.db.query(kFind, pool);
     circuit.record = rows.next() ? readRecord(*rows) : CircuitRecord();
@@ -138,15 +138,19 @@ std::string Circuits::obstacle(const Pool& pool) {
              : why + "the next job is tried at " + formatTime(record.probe_at);
 }
 
-bool Circuits::failed(const Pool& pool, const JobId& job, std::string_view error_class,
-                      std::string_view error) {
-  if (!isOn(pool)) return false;
-  const CircuitRecord before = hold(pool.id);
-  CircuitVerdict verdict = judgeCircuit(before, rulesOf(pool), job, error_class, error, s_.now);
-  if (verdict.closed) tellClosed(pool.id, before, "other_error");
-  if (verdict.opened) tellOpened(pool.id, verdict.record, before.opened_at && !verdict.closed);
-  save(pool.id, std::move(verdict.record));
-  return verdict.excused;
+std::optional<CircuitVerdict> Circuits::judge(const Pool& pool, const JobId& job,
+                                              std::string_view error_class,
+                                              std::string_view error) {
+  if (!isOn(pool)) return std::nullopt;
+  return judgeCircuit(hold(pool.id), rulesOf(pool), job, error_class, error, s_.now);
+}
+
+void Circuits::failed(const PoolId& pool, CircuitVerdict verdict) {
+  const CircuitRecord& before = hold(pool);
+  const bool again = before.opened_at && !verdict.closed;
+  if (verdict.closed) tellClosed(pool, before, "other_error");
+  if (verdict.opened) tellOpened(pool, verdict.record, again);
+  save(pool, std::move(verdict.record));
 }
 
 void Circuits::succeeded(const PoolId& pool) {

@@ -32,9 +32,12 @@ class Circuits {
   // Why nothing is given out, for people.
   std::string obstacle(const Pool& pool);
 
-  // A try of the job ended so. True when it is to be given back to the job.
-  bool failed(const Pool& pool, const JobId& job, std::string_view error_class,
-              std::string_view error);
+  // A try of the job failed: what that means, if it means anything. Nothing is changed yet, so that
+  // the job's own event comes first.
+  std::optional<CircuitVerdict> judge(const Pool& pool, const JobId& job,
+                                      std::string_view error_class, std::string_view error);
+  void failed(const PoolId& pool, CircuitVerdict verdict);
+  // A try ended otherwise.
   void succeeded(const PoolId& pool);
   void gaveBack(const PoolId& pool, const JobId& job);
 

@@ -201,13 +201,13 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
   }
   leaveClaimed(*held, JobStatus::kDone);
   s_.countTry(job.claimed_by, true);
-  Circuits(s_).succeeded(job.pool);
   job.status = JobStatus::kDone;
   job.finished_at = s_.now;
   job.lease_expires_at.reset();
   job.result = result;
   job.artifacts = artifacts;
   emit(event_type::kJobCompleted, *held);
+  Circuits(s_).succeeded(job.pool);
   return std::move(job);
 }
 
@@ -282,13 +282,14 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
   const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
   const bool stopped = job.cancel_requested || report.cancelled;
   std::string error_class;
-  bool excused = false;
+  std::optional<CircuitVerdict> circuit;
   if (stopped) {
     Circuits(s_).gaveBack(job.pool, id);
   } else {
     error_class = report.error_class.empty() ? errorClass(report.error) : report.error_class;
-    excused = pool && Circuits(s_).failed(*pool, id, error_class, report.error);
+    if (pool) circuit = Circuits(s_).judge(*pool, id, error_class, report.error);
   }
+  const bool excused = circuit && circuit->excused;
   // One that is excused is judged as if its worker had said so itself.
   FailureReport excuse;
   excuse.no_penalty = true;
@@ -310,6 +311,7 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
   }
   s_.countTry(job.claimed_by, false);
   endTry(*held, ending, report);
+  if (circuit) Circuits(s_).failed(job.pool, *std::move(circuit));
   return std::move(job);
 }
 

@@ -60,6 +60,7 @@ constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 
 void Session::begin(Time time, std::optional<Versions> versions) {
   now = time;
+  ++transaction;
   limits_locked_ = false;
   if (db.hasPeers()) turns.clear();
   if (!versions) return;
@@ -72,8 +73,6 @@ void Session::begin(Time time, std::optional<Versions> versions) {
     circuits.reset();
     circuits_version_ = versions->circuits;
   }
-  if (!circuits) return;
-  for (auto& [pool, known] : *circuits) known.held = false;
 }
 
 void Session::emit(Event event) {

@@ -63,7 +63,8 @@ class Session {
   Random random;
   IdMaker ids;
   Time now;
-  Time due_until;  // jobs due or expired by then are already promoted or ended
+  std::uint64_t transaction = 0;  // its number in this session, from 1
+  Time due_until;                 // jobs due or expired by then are already promoted or ended
   // Whose share of the counters this session writes; sessions that write at the same time have
   // different ones, or else wait for each other.
   std::int64_t writer = 0;
@@ -147,11 +148,11 @@ class Session {
   std::unordered_map<std::string, std::vector<Lane>> lanes;
   // Good while nobody else writes: where others do, until the transaction ends.
   Turns turns;
-  // In the same way, the circuits of the pools in which jobs have failed of late. Those held are as
-  // they are in this transaction, and nobody else can change them until it ends.
+  // In the same way, the circuits of the pools in which jobs have failed of late. One that is held
+  // by this transaction is as it is now, and nobody else can change it until the end.
   struct KnownCircuit {
     CircuitRecord record;
-    bool held = false;
+    std::uint64_t held_by = 0;
   };
   std::optional<std::unordered_map<std::string, KnownCircuit>> circuits;
 
