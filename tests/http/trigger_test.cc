@@ -125,8 +125,10 @@ TEST(TriggerService, a_push_sets_off_the_checker) {
     return service.log().find("check requested trigger=check_on_work_added pool=p") !=
            std::string::npos;
   })) << service.log();
-  const auto trigger = pool.http().get("/v1/triggers/check_on_work_added").json;
-  EXPECT_TRUE(trigger.isMember("last_fired_at"));
+  // That is noted with the next tick.
+  EXPECT_TRUE(eventually(kPatience, [&] {
+    return pool.http().get("/v1/triggers/check_on_work_added").json.isMember("last_fired_at");
+  }));
 }
 
 TEST(TriggerService, without_triggers_nothing_is_set_off) {
