@@ -21,8 +21,10 @@ struct Claimed {
 // When there may be something to claim without anybody doing anything.
 std::optional<Time> nextChance(Store& store, const PoolId& id, const Pool* pool) {
   if (pool != nullptr) {
-    // What comes due before is not given out.
-    if (const auto probe = store.circuits().nextProbe(*pool)) return probe;
+    if (*pool->settings.paused) return std::nullopt;  // its resumption is told
+    // What comes due before a probe is not given out. One that is due waits for a job, as anybody.
+    const auto probe = store.circuits().nextProbe(*pool);
+    if (probe && *probe > store.now()) return probe;
   }
   return store.jobs().nextDue(id);
 }

@@ -132,6 +132,22 @@ TEST_F(Circuit, wakes_those_who_wait_when_the_probe_is_due_and_when_it_closes) {
   EXPECT_EQ(third.reply().json["items"].size(), 1U) << third.reply();
 }
 
+TEST_F(Circuit, looks_once_for_a_job_to_probe_with_and_then_waits) {
+  const auto units = [this] {
+    const std::string text = http_.get("/metrics").body;
+    const std::string name = "\nmuster_store_batch_size_sum ";
+    const auto at = text.find(name);
+    return at == std::string::npos ? -1 : std::stoll(text.substr(at + name.size()));
+  };
+  open();
+  ASSERT_EQ(http_.post(pool_.path("/purge"), R"({"status":["pending"]})").json["count"], 3);
+  EXPECT_TRUE(eventually(kPatience, [&] { return units() > 0; }));
+  const auto before = units();
+  EXPECT_TRUE(pool_.claim(name("w"), R"("wait_seconds":2)").empty());
+  EXPECT_TRUE(eventually(kPatience, [&] { return units() > before; }));
+  EXPECT_LT(units() - before, 100) << "it did not wait";
+}
+
 TEST_F(Circuit, is_closed_by_resuming_the_pool) {
   pool_.configure(R"("circuit":{"failures":3,"probe_seconds":3600},"retry":{"base_ms":0})");
   open();
