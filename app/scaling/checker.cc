@@ -177,20 +177,25 @@ Result<Decision> Checker::Run::perform(Store& store) {
   decision_ = decision;
   // Reckoned from the store's now: its clock may be another than ours.
   again_in_.reset();
+  const auto again = [this](Millis wait, const char* trigger) {
+    if (again_in_ && *again_in_ <= wait) return;
+    again_in_ = wait;
+    again_for_ = trigger;
+  };
   const auto due = store.jobs().nextDue(pool_);
-  if (due && *due > store.now()) again_in_ = *due - store.now();  // else it is counted already
-  again_for_ = "job_due";
   const auto probe = store.circuits().nextProbe(*pool);
   if (probe && *probe > store.now()) {  // nothing is given out before
-    again_in_ = *probe - store.now();
-    again_for_ = "circuit_probe";
+    again(*probe - store.now(), "circuit_probe");
+  } else if (due && *due > store.now()) {  // else it is counted already
+    again(*due - store.now(), "job_due");
   }
   if (decision.binding_limit == binding_limit::kBreaker) {
     const auto retry_at = launches.record(*pool).retry_at;
-    if (retry_at && (!again_in_ || *retry_at - store.now() < *again_in_)) {
-      again_in_ = *retry_at - store.now();
-      again_for_ = "launch_retry";
-    }
+    if (retry_at) again(*retry_at - store.now(), "launch_retry");
+  }
+  if (pool->settings.scaling_mode == "adaptive" &&
+      (decision.direction != "hold" || decision.binding_limit == binding_limit::kCooldown)) {
+    again(Millis(*pool->settings.scale_decision_interval_ms), "cooldown");
   }
   return decision;
 }
