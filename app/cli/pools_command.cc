@@ -44,7 +44,7 @@ int printObject(Terminal& terminal, const tl::expected<Reply, int>& reply) {
 
 std::string stateOf(JsonValue pool) {
   if (textOf(pool, "paused") == "true") return "paused";
-  if (const std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
+  if (std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
   const std::string launches = textOf(pool, "launch_state");
   return launches.empty() ? "ok" : launches;
 }

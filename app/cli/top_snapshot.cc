@@ -30,7 +30,7 @@ std::int64_t wholeNumber(JsonValue value, std::string_view name) {
 
 std::string launchesOf(JsonValue pool) {
   if (textOf(pool, "paused") == "true") return "paused";
-  if (const std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
+  if (std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
   return textOf(pool, "template").empty() ? "no template" : textOf(pool, "launch_state");
 }
 

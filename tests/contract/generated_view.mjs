@@ -32,7 +32,7 @@ delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
 // There is one node, which has nobody to leave the lead to.
 delete api.paths["/v1/cluster/resign"];
 
-const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "UnsetSettings"].map((n) => `#/components/parameters/${n}`);
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "UnsetSettings", "TimelineFrom", "TimelineTo"].map((n) => `#/components/parameters/${n}`);
 for (const path of Object.values(api.paths)) {
   for (const operation of Object.values(path)) {
     delete operation.security;
@@ -40,6 +40,10 @@ for (const path of Object.values(api.paths)) {
   }
 }
 
+delete schemas.SimulationOrder.properties.from;
+delete schemas.SimulationOrder.properties.to;
+delete api.components.examples.SimulationOrder.value.from;
+delete api.components.examples.SimulationOrder.value.to;
 delete schemas.NewJob.properties.available_at;
 delete schemas.NewJob.properties.expires_at;
 // Only a process that the service launched has one.

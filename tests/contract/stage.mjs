@@ -92,7 +92,7 @@ const scenes = [
   [/^PUT \/v1\/pools\/([^/]+)$/, "noPool", [], "201"],
   [/^(?:GET|PATCH|DELETE) \/v1\/pools\/([^/]+)$/, "pool", []],
   [/^POST \/v1\/pools\/([^/]+)\/(?:pause|resume|retry|purge)$/, "pool", []],
-  [/^(?:GET|POST|PUT) \/v1\/pools\/([^/]+)\/(?:check|scale)$/, "pool", []],
+  [/^(?:GET|POST|PUT) \/v1\/pools\/([^/]+)\/(?:check|scale|simulate|timeline)$/, "pool", []],
   [/^POST \/v1\/pools\/([^/]+)\/claim$/, "filledPool", ["job_id"]],
   [/^POST \/v1\/pools\/([^/]+)\/reports$/, "filledPool", []],
   [/^GET \/v1\/jobs\/([^/]+)(?:\/attempts)?$/, "doneJob", []],
