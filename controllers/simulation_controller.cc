@@ -20,11 +20,11 @@ Outcome replyOf(const Result<SimulationReport>& report) {
 void SimulationController::addRoutes(Router& router) {
   router.add("POST", "/v1/pools/{pool_id}/simulate", Scope::kRead,
              {.answer = [this](const RequestPtr& request,
-                               Respond respond) { simulate(request, std::move(respond)); },
+                               const Respond& respond) { simulate(request, respond); },
               .on_every_node = true});
 }
 
-void SimulationController::simulate(const RequestPtr& request, Respond respond) {
+void SimulationController::simulate(const RequestPtr& request, const Respond& respond) {
   auto id = request->pathId<PoolId>("pool_id");
   if (!id) return respond(tl::unexpected(std::move(id).error()));
   const auto body = parseBody(*request, true);

@@ -13,7 +13,7 @@ class SimulationController {
   void addRoutes(Router& router);
 
  private:
-  void simulate(const RequestPtr& request, Respond respond);
+  void simulate(const RequestPtr& request, const Respond& respond);
 
   Simulator& simulator_;
 };

@@ -47,7 +47,7 @@ void WebhookController::addRoutes(Router& router) {
   };
   // What changes webhooks may be news to the outbox.
   const auto change = [this](auto member) {
-    return [this, member](const RequestPtr& request, Respond respond) {
+    return [this, member](const RequestPtr& request, const Respond& respond) {
       auto work = (this->*member)(*request);
       if (!work) return respond(tl::unexpected(std::move(work).error()));
       gateway_.write(request, *std::move(work), [this, respond](Outcome outcome) {
@@ -65,8 +65,8 @@ void WebhookController::addRoutes(Router& router) {
   router.add("DELETE", one, Scope::kAdmin, {.answer = change(&C::remove)});
   router.add("POST", one + "/rotate", Scope::kAdmin, {.answer = change(&C::rotate)});
   router.add("POST", one + "/test", Scope::kAdmin,
-             {.answer = [this](const RequestPtr& request, Respond respond) {
-               test(request, std::move(respond));
+             {.answer = [this](const RequestPtr& request, const Respond& respond) {
+               test(request, respond);
              }});
   router.add("GET", one + "/deliveries", Scope::kAdmin, {.read = method(&C::deliveries)});
   router.add("POST", one + "/deliveries/{delivery_id}/retry", Scope::kAdmin,
@@ -190,7 +190,7 @@ Result<Work> WebhookController::resend(const Request& request) {
   };
 }
 
-void WebhookController::test(const RequestPtr& request, Respond respond) {
+void WebhookController::test(const RequestPtr& request, const Respond& respond) {
   auto id = request->pathId<WebhookId>(kId);
   if (!id) return respond(tl::unexpected(std::move(id).error()));
   if (auto ok = checkNoBody(*request); !ok) {

@@ -21,7 +21,7 @@ class WebhookController {
   Result<Work> rotate(const Request& request);
   Result<Work> remove(const Request& request);
   Result<Work> resend(const Request& request);
-  void test(const RequestPtr& request, Respond respond);
+  void test(const RequestPtr& request, const Respond& respond);
 
   Gateway& gateway_;
   WebhookOutbox& outbox_;

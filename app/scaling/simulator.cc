@@ -126,7 +126,7 @@ Status readWorkers(Storage& storage, const Plan& plan, RecordedLoad& load,
   LoadHistory::WorkerPiece piece;
   do {
     const std::string after = piece.next;
-    const Status status = storage.readAndWait([&](Store& store) {
+    Status status = storage.readAndWait([&](Store& store) {
       piece = LoadHistory(store.session, plan.pool, plan.from, plan.to).workers(after, kRowsAtOnce);
     });
     if (!status) return status;

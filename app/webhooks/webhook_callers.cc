@@ -177,15 +177,14 @@ void WebhookCallers::work(const std::stop_token& stop) {
       continue;
     }
     last_picked_ = lane->first;
-    callLane(lock, lane->first, stop);
+    callLane(lock, lane, stop);
   }
 }
 
-void WebhookCallers::callLane(std::unique_lock<std::mutex>& lock, const WebhookId& webhook,
+// The lane stays where it is while it is called: see tidy().
+void WebhookCallers::callLane(std::unique_lock<std::mutex>& lock, Lanes::iterator place,
                               const std::stop_token& stop) {
-  const WebhookId id = webhook;
-  // It stays where it is while it is called: see tidy().
-  Lane& lane = lanes_.at(id);
+  Lane& lane = place->second;
   lane.is_called = true;
   const bool was_slow = lane.is_slow;
   if (was_slow) ++slow_calls_;
@@ -217,7 +216,7 @@ void WebhookCallers::callLane(std::unique_lock<std::mutex>& lock, const WebhookI
   } else {
     outcomes_.push_back(std::move(outcome));
   }
-  tidy(lanes_.find(id));
+  tidy(place);
   changed_.notify_all();
   lock.unlock();
   if (!is_cut_short) options_.on_outcome();

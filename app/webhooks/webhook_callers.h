@@ -86,7 +86,7 @@ class WebhookCallers {
   void work(const std::stop_token& stop);
   Lanes::iterator pick(Moment now);
   Moment nextMoment(Moment now) const;
-  void callLane(std::unique_lock<std::mutex>& lock, const WebhookId& id,
+  void callLane(std::unique_lock<std::mutex>& lock, Lanes::iterator place,
                 const std::stop_token& stop);
   void callTest(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
   static void dropWaiting(Lane& lane);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -34,7 +34,11 @@ class TurnQueue {
     std::int64_t turn;
     std::int64_t seq;
     std::int64_t lane;
-    auto operator<=>(const Place&) const = default;
+    bool operator==(const Place&) const = default;
+    bool operator<(const Place& other) const {
+      return std::tie(below_priority, turn, seq, lane) <
+             std::tie(other.below_priority, other.turn, other.seq, other.lane);
+    }
     Head head() const { return {-below_priority, seq}; }
   };
 

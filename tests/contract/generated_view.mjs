@@ -42,8 +42,6 @@ for (const path of Object.values(api.paths)) {
 
 delete schemas.SimulationOrder.properties.from;
 delete schemas.SimulationOrder.properties.to;
-delete api.components.examples.SimulationOrder.value.from;
-delete api.components.examples.SimulationOrder.value.to;
 delete schemas.NewJob.properties.available_at;
 delete schemas.NewJob.properties.expires_at;
 // Only a process that the service launched has one.
