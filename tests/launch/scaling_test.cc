@@ -68,6 +68,23 @@ TEST_F(Scaled, workers_that_a_pool_keeps_do_not_leave_when_they_are_idle) {
   EXPECT_EQ(workers().size(), 2U) << "nobody had to come again";
 }
 
+TEST_F(Scaled, a_warm_once_worker_waits_for_its_job_and_ends_with_it) {
+  pool().configure(R"("template":"echo","scaling":{"warm_idle":1,"max_workers":8})");
+  std::string waiting;
+  ASSERT_TRUE(becomes([&] {
+    const auto active = http().get("/v1/workers?pool_id=p&status=active").json["items"];
+    if (active.size() == 1) waiting = active[0]["worker_id"].asString();
+    return active.size() == 1;
+  }));
+  const Json::Value job = pool().push();
+  ASSERT_TRUE(allDone(1));
+  const auto tries = http().get("/v1/jobs/" + job["id"].asString() + "/attempts").json["items"];
+  EXPECT_EQ(tries[0]["worker_id"], waiting) << "it was there before the job";
+  ASSERT_TRUE(becomes([&] {
+    return http().get("/v1/workers/" + waiting).json["status"] == "terminated";
+  })) << "one job each";
+}
+
 TEST_F(Scaled, an_adaptive_pool_goes_up_by_steps_with_a_cooldown_between) {
   pool().configure(
       R"("template":"wait","worker_mode":"loop","scaling":{"mode":"adaptive","max_workers":5,)"
