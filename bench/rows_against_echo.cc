@@ -40,7 +40,7 @@ class ClaimRun {
       : shop_(shop), server_(shop.service(name, durability)) {}
 
   void sample(Series& series, int connections, double seconds) {
-    constexpr double kMostPerSecond = 20'000;
+    constexpr double kMostPerSecond = 40'000;
     const auto wanted = static_cast<std::int64_t>(kMostPerSecond * seconds);
     if (pending_ < wanted) {
       shop_.fill(*server_, "bench", wanted - pending_);
