@@ -146,8 +146,8 @@ void Service::wire(std::string secret) {
     store.load().sample();
     checker_->requestAll("tick");
   });
-  wireTriggers();
   wireWebhooks();
+  wireTriggers();  // behind all that hears of commits: onCommit() waits for it
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_, node_,
