@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
     "rows: push claim batch bulk depth behind tenants memory start latency launch metrics "
     "simulation "
-    "decisions postgres; all when none is named\n";
+    "decisions postgres nodes; all when none is named\n";
 
 struct Arguments {
   Options options;
@@ -33,9 +33,9 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{"push",   "claim",   "batch",    "bulk",       "depth",
-                                    "behind", "tenants", "memory",   "start",      "latency",
-                                    "launch", "metrics", "postgres", "simulation", "decisions"};
+  const std::set<std::string> known{
+      "push",  "claim",   "batch",  "bulk",    "depth",    "behind", "tenants",    "memory",
+      "start", "latency", "launch", "metrics", "postgres", "nodes",  "simulation", "decisions"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -66,7 +66,8 @@ Arguments readArguments(int argc, char** argv) {
     throw std::invalid_argument(kUsage);
   }
   if (arguments.rows.empty()) arguments.rows = known;
-  if (arguments.rows.contains("postgres") && arguments.options.postgres.empty()) {
+  if ((arguments.rows.contains("postgres") || arguments.rows.contains("nodes")) &&
+      arguments.options.postgres.empty()) {
     throw std::invalid_argument(kUsage);
   }
   return arguments;
@@ -145,6 +146,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("decisions")) measureDecisions(report);
   if (rows.contains("metrics")) measureMetrics(shop, report);
   if (rows.contains("postgres")) measurePostgres(shop, report);
+  if (rows.contains("nodes")) measureNodes(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};
   if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);

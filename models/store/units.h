@@ -30,6 +30,10 @@ struct WorkQueue {
   std::deque<T> items;  // guarded by mutex
   bool closed = false;  // guarded by mutex
 
+  std::size_t size() {
+    const std::lock_guard lock(mutex);
+    return items.size();
+  }
   void close() {
     const std::lock_guard lock(mutex);
     closed = true;

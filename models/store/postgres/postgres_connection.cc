@@ -18,19 +18,25 @@ constexpr std::size_t kMostReserved = 512;
 
 constexpr Sql kBegin{"BEGIN ISOLATION LEVEL READ COMMITTED"};
 constexpr Sql kBeginRead{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
-// Arbitrary numbers, the same in every Muster; advisory locks are of one database.
-constexpr Sql kLockAlone{"SELECT pg_advisory_xact_lock(7815279120117)"};
-constexpr Sql kLockShared{"SELECT pg_advisory_xact_lock_shared(7815279120117)"};
+// How a transaction that writes begins: with the lock of its isolation and what holds until its
+// end, in one statement. The number is arbitrary and the same in every Muster; advisory locks are
+// of one database. Only after the lock does it become impatient with others, where it is a batch
+// ($1).
+//
 // A commit that waited for the disk would make all others wait for it that write events. So it does
 // not, and a second one, which has nothing to do but that, brings to the disk what it left behind:
 // that of many connections at once. What a unit saw may not be there yet either. A standby that is
 // to have it too is waited for by that commit alone, so it is made wherever there is one.
-constexpr Sql kDoNotWait{"SET LOCAL synchronous_commit = off"};
+#define MUSTER_WITH_LOCK(lock)                                                                  \
+  "SELECT " lock                                                                                \
+  "(7815279120117), set_config('synchronous_commit', 'off', true), set_config('lock_timeout', " \
+  "CASE WHEN CAST($1 AS BOOLEAN) THEN '100ms' ELSE current_setting('lock_timeout') END, true)"
+constexpr Sql kLockAlone{MUSTER_WITH_LOCK("pg_advisory_xact_lock")};
+constexpr Sql kLockShared{MUSTER_WITH_LOCK("pg_advisory_xact_lock_shared")};
 constexpr Sql kFlush{
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
     "OR current_setting('synchronous_standby_names') <> '' "
     "THEN pg_logical_emit_message(true, 'muster', '') END"};
-constexpr Sql kImpatient{"SET LOCAL lock_timeout = '100ms'"};
 constexpr Sql kNow{
     "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT), "
     "catalog, circuits FROM store_clock"};
@@ -386,9 +392,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
   } else {
     post(kBegin);
     if (bouncer_) settle();
-    if (durability_ == Durability::kFull) post(kDoNotWait);
-    post(isolation == Isolation::kAlone ? kLockAlone : kLockShared);
-    if (units > 1) post(kImpatient);
+    post(isolation == Isolation::kAlone ? kLockAlone : kLockShared, units > 1);
   }
   auto rows = query(kNow);
   rows.next();

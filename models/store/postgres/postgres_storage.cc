@@ -15,10 +15,9 @@ constexpr std::size_t kMaxBatch = 500;
 constexpr int kReaders = 2;
 constexpr int kLookEachMs = 1000;  // for events of others that nobody told of
 constexpr int kGatherMs = 10;      // after some: where others are busy there will be more
-// Where other services write too, transactions are in each other's way, and few large ones do more
-// than many small ones.
-constexpr auto kBetweenBatches = std::chrono::milliseconds(1);
 constexpr auto kOthersAreBusy = std::chrono::milliseconds(50);  // since they were last heard of
+constexpr int kGatheringSteps = 10;
+constexpr auto kGatheringStep = std::chrono::microseconds(300);
 
 constexpr Sql kLastEvent{"SELECT last_event FROM store_clock"};
 constexpr Sql kForeign{
@@ -34,6 +33,16 @@ std::int64_t randomOrigin() {
   std::int64_t origin = 0;
   Random().bytes(reinterpret_cast<std::uint8_t*>(&origin), sizeof origin);
   return origin;
+}
+
+// Where other services write too, transactions are in each other's way, and few large ones do more
+// than many small ones. Most of those who were answered ask for the next thing at once, so the next
+// batch waits for three quarters of what it could be, but not for long.
+void gather(WorkQueue<WaitingUnit>& queue, std::size_t answered) {
+  const std::size_t enough = (queue.size() + answered) * 3 / 4;
+  for (int step = 0; step < kGatheringSteps && queue.size() < enough; ++step) {
+    std::this_thread::sleep_for(kGatheringStep);
+  }
 }
 
 enum class Pending { kShow, kApply, kApplyIfEmpty };
@@ -140,15 +149,14 @@ void PostgresStorage::writeLoop(WorkQueue<WaitingUnit>& queue, Isolation isolati
       commits_.units += static_cast<std::int64_t>(units.size());
       commits_.seconds += std::chrono::duration<double>(shared_.clock.monotonic() - began).count();
     }
+    const std::size_t answered = units.size();
     answerUnits(std::move(units));
     if (!events.empty() && shared_.options.on_commit) {
       const std::lock_guard lock(listener_mutex_);
       shared_.options.on_commit(events);
     }
     const bool others_write = shared_.clock.monotonic() - others_wrote_.load() < kOthersAreBusy;
-    if (isolation == Isolation::kShared && others_write) {
-      std::this_thread::sleep_for(kBetweenBatches);
-    }
+    if (isolation == Isolation::kShared && others_write) gather(queue, answered);
   }
 }
 
