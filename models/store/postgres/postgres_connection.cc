@@ -42,6 +42,7 @@ constexpr Sql kNow{
     "catalog, circuits FROM store_clock"};
 constexpr Sql kListen{"LISTEN muster_events"};
 constexpr Sql kNotify{"NOTIFY muster_events"};
+constexpr Sql kForgetPlans{"DISCARD PLANS"};
 constexpr Sql kCommit{"COMMIT"};
 constexpr Sql kRollback{"ROLLBACK"};
 constexpr Sql kNumbers{"SELECT nextval('row_numbers') FROM generate_series(1, CAST($1 AS BIGINT))"};
@@ -455,5 +456,11 @@ bool PostgresConnection::heardOthers(const std::vector<int>& ours) {
 }
 
 void PostgresConnection::notify() { post(kNotify); }
+
+void PostgresConnection::replan() {
+  if (bouncer_) return;  // nothing is kept there
+  post(kForgetPlans);
+  synchronise();
+}
 
 }  // namespace muster

@@ -43,6 +43,9 @@ class PostgresConnection : public SqlConnection {
   // Never throws: what is left of the transaction is void in any case.
   void rollback() noexcept;
 
+  // Between transactions: statements are planned anew, for tables as large as they are now.
+  void replan();
+
   // False: it is of no use any more.
   bool alive() const;
   int backend() const { return PQbackendPID(connection_); }

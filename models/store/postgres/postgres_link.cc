@@ -9,6 +9,9 @@ constexpr auto kBetweenTries = std::chrono::milliseconds(200);  // to connect
 constexpr int kRunsTogether = 2;                                // the second on a new connection
 constexpr int kRunsAlone = 6;
 constexpr std::int64_t kWriters = 32;  // rows of counters per lane
+// A plan is kept with its statement, and one that was made for a few jobs may walk all of a table
+// that has become large since.
+constexpr auto kPlansLast = std::chrono::seconds(10);
 
 Foresight foresightOf(std::span<const WaitingUnit> units) {
   std::vector<Wish> wishes;
@@ -44,6 +47,7 @@ PostgresConnection& PostgresLink::connection() {
   connection_ =
       std::make_unique<PostgresConnection>(shared_.place, access_, shared_.options.durability);
   failed_at_.reset();
+  planned_at_ = now;
   store_ = std::make_unique<Store>(*connection_, shared_.options.rules);
   store_->session.origin = shared_.origin;
   store_->session.writer = connection_->backend() % kWriters;
@@ -52,6 +56,15 @@ PostgresConnection& PostgresLink::connection() {
     shared_.backends.push_back(connection_->backend());
   }
   return *connection_;
+}
+
+PostgresConnection::Begun PostgresLink::begin(Isolation isolation, std::size_t units) {
+  const auto now = shared_.clock.monotonic();
+  if (now - planned_at_ >= kPlansLast) {
+    planned_at_ = now;
+    connection_->replan();
+  }
+  return connection_->begin(isolation, units);
 }
 
 Time PostgresLink::now(const PostgresConnection::Begun& begun) const {
@@ -66,7 +79,7 @@ PostgresLink::Outcome PostgresLink::runOnce(std::span<WaitingUnit> units, Isolat
     try {
       auto& db = connection();
       connected = true;
-      const auto begun = db.begin(isolation, units.size());
+      const auto begun = begin(isolation, units.size());
       Session& session = store_->session;
       session.begin(now(begun), begun.versions);
       session.ahead = foresightOf(units);
@@ -120,7 +133,8 @@ std::vector<Event> PostgresLink::write(std::span<WaitingUnit> units, Isolation i
 
 void PostgresLink::read(WaitingUnit& unit) {
   const auto once = [&] {
-    const auto begun = connection().begin(Isolation::kShared, 1);
+    connection();
+    const auto begun = begin(Isolation::kShared, 1);
     store_->session.begin(now(begun), begun.versions);
     unit.unit(*store_);
     connection_->commit();

@@ -45,6 +45,8 @@ class PostgresLink {
   Outcome runOnce(std::span<WaitingUnit> units, Isolation isolation, std::vector<Event>& committed);
   Outcome run(std::span<WaitingUnit> units, Isolation isolation, int runs,
               std::vector<Event>& committed);
+  // On the connection there is.
+  PostgresConnection::Begun begin(Isolation isolation, std::size_t units);
   Time now(const PostgresConnection::Begun& begun) const;
 
   PostgresShared& shared_;
@@ -52,6 +54,7 @@ class PostgresLink {
   std::unique_ptr<PostgresConnection> connection_;
   std::unique_ptr<Store> store_;
   std::optional<std::chrono::nanoseconds> failed_at_;  // the last try to connect
+  std::chrono::nanoseconds planned_at_{0};             // what runs on the connection
 };
 
 }  // namespace muster

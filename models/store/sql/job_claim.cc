@@ -43,12 +43,15 @@ constexpr Sql kTenantTakes{
     "ON CONFLICT (pool_id, tenant) DO UPDATE SET claimed = tenants.claimed + excluded.claimed, "
     "turn = excluded.turn"};
 constexpr Sql kLastTurn{"SELECT coalesce(max(turn), 0) FROM tenants WHERE pool_id = $1"};
+// The first in the order of an index. For min() PostgreSQL may walk all of another one.
 constexpr Sql kFirstDue{
-    "SELECT (SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1), "
-    "(SELECT min(expires_at) FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL)"};
+    "SELECT (SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 "
+    "ORDER BY available_at LIMIT 1), "
+    "(SELECT expires_at FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL "
+    "ORDER BY expires_at LIMIT 1)"};
 constexpr Sql kNextDue{
-    "SELECT min(available_at) FROM jobs WHERE status = 'pending' AND delayed = 1 "
-    "AND pool_id = $1"};
+    "SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 AND pool_id = $1 "
+    "ORDER BY available_at LIMIT 1"};
 
 }  // namespace
 
@@ -124,13 +127,7 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   if (s_.due_until != s_.now) {  // once for all claims of one commit
     constexpr int kDueAtOnce = 1000;
     const auto [due, expired] = firstDue();
-    if (due && *due <= s_.now) {
-      if (s_.turns.empty()) {
-        s_.db.post(kPromote, s_.now, kDueAtOnce);
-      } else {
-        promoteDue(kDueAtOnce);
-      }
-    }
+    if (due && *due <= s_.now) promoteDue(kDueAtOnce);
     if (expired && *expired <= s_.now) expirePending(kDueAtOnce);
     s_.due_until = s_.now;
   }

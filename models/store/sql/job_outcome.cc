@@ -1,4 +1,4 @@
-// Jobs end: done, failed, given back, cancelled, retried, removed.
+// Jobs as their workers report on them: done, failed, given back, renewed, on their way.
 #include <algorithm>
 #include <utility>
 
@@ -20,12 +20,13 @@ namespace {
 constexpr Sql kComplete{MUSTER_COMPLETE_JOB
                         "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
 // The same, and what the jobs are then, in one step: for the holders on a database that is far
-// away.
-#define MUSTER_COMPLETE_JOBS(from, where)                                                   \
-  MUSTER_COMPLETE_JOB                                                                       \
-  "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS h(id, token)" from                \
-  " WHERE j.id = h.id COLLATE \"C\" AND status = 'claimed' AND lease_token = h.token" where \
-  " RETURNING " MUSTER_JOB_COLUMNS
+// away. Only a claimed job has a lease that ends; to ask for its status would let PostgreSQL walk
+// all that are claimed in place of finding these.
+#define MUSTER_COMPLETE_JOBS(from, where)                                    \
+  MUSTER_COMPLETE_JOB                                                        \
+  "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS h(id, token)" from \
+  " WHERE j.id = h.id COLLATE \"C\" AND j.lease_token = h.token "            \
+  "AND j.lease_expires_at IS NOT NULL" where " RETURNING " MUSTER_JOB_COLUMNS
 constexpr Sql kCompleteState{MUSTER_COMPLETE_JOBS("", "")};
 constexpr Sql kCompleteFull{MUSTER_COMPLETE_JOBS(", job_payloads p", " AND p.seq = j.seq")
                                 MUSTER_PAYLOAD_OF_UNFINISHED};
@@ -49,27 +50,6 @@ constexpr Sql kRenew{
 constexpr Sql kProgress{
     "UPDATE jobs SET progress = $3, progress_message = $4, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
-constexpr Sql kCancelPending{
-    "UPDATE jobs SET status = 'cancelled', delayed = 0, finished_at = $2, reason = $3, "
-    "version = version + 1 WHERE seq = $1 AND status = 'pending'"};
-constexpr Sql kRequestCancel{
-    "UPDATE jobs SET cancel_requested = 1, reason = $2, version = version + 1 "
-    "WHERE seq = $1 AND status = 'claimed'"};
-constexpr Sql kRetry{
-    "UPDATE jobs SET status = 'pending', delayed = 0, attempts = 0, available_at = $2, "
-    "expires_at = NULL, finished_at = NULL, cancel_requested = 0, error = NULL, reason = NULL, "
-    "version = version + 1 WHERE seq = $1 AND status IN ('poisoned', 'cancelled')"};
-constexpr Sql kLivingTwin{
-    "SELECT id FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
-    "AND status IN ('pending', 'claimed')"};
-constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
-constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
-constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
-constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
-
-Error noJob(const JobId& id) {
-  return {ErrorCode::kNotFound, "there is no job '" + id.str() + "'"};
-}
 
 Error lost(const Job& job) {
   return {ErrorCode::kLeaseLost,
@@ -389,100 +369,6 @@ Result<Job> Jobs::progress(const JobId& id, const std::string& token, double pro
   details.endObject();
   emit(event_type::kJobProgress, *held, details.take());
   return std::move(job);
-}
-
-void Jobs::cancelPending(Row& row, std::string_view event, const std::string& reason) {
-  Job& job = row.job;
-  s_.db.post(kCancelPending, row.seq, s_.now, reason);
-  s_.countMove(row, JobStatus::kPending, JobStatus::kCancelled);
-  job.status = JobStatus::kCancelled;
-  job.finished_at = s_.now;
-  job.reason = reason;
-  job.version += 1;
-  emit(event, row);
-}
-
-Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
-  auto row = hold(id, true);
-  if (!row) return tl::unexpected(noJob(id));
-  Job& job = row->job;
-  const std::string why = reason.empty() ? "cancelled" : reason;
-  if (job.status == JobStatus::kPending) {
-    cancelPending(*row, event_type::kJobCancelled, why);
-  } else if (job.status == JobStatus::kClaimed) {
-    if (!job.cancel_requested) {
-      s_.db.post(kRequestCancel, row->seq, why);
-      job.cancel_requested = true;
-      job.reason = why;
-      job.version += 1;
-    }
-  } else if (job.status != JobStatus::kCancelled) {
-    return muster::fail(ErrorCode::kAlreadyFinished, "the job is " + std::string(name(job.status)));
-  }
-  return std::move(job);
-}
-
-void Jobs::retryRow(Row& row) {
-  Job& job = row.job;
-  s_.db.post(kRetry, row.seq, s_.now);
-  s_.countMove(row, job.status, JobStatus::kPending);
-  job.status = JobStatus::kPending;
-  job.attempts = 0;
-  job.available_at = s_.now;
-  job.expires_at.reset();
-  job.finished_at.reset();
-  job.error.clear();
-  job.reason.clear();
-  job.version += 1;
-  emit(event_type::kJobRetried, row);
-}
-
-std::optional<JobId> Jobs::livingTwin(const Job& job) {
-  if (job.unique_key.empty()) return std::nullopt;
-  auto twin = s_.db.query(kLivingTwin, job.pool, job.unique_key);
-  return twin.next() ? std::optional(JobId(twin->string(0))) : std::nullopt;
-}
-
-Result<Job> Jobs::retry(const JobId& id) {
-  auto row = hold(id, true);
-  if (!row) return tl::unexpected(noJob(id));
-  Job& job = row->job;
-  if (job.status != JobStatus::kPoisoned && job.status != JobStatus::kCancelled) {
-    return muster::fail(ErrorCode::kNotRetryable, "the job is " + std::string(name(job.status)));
-  }
-  if (const auto twin = livingTwin(job)) {
-    return muster::fail(ErrorCode::kNotRetryable,
-                        "job " + twin->str() + " lives with the same unique_key");
-  }
-  retryRow(*row);
-  return std::move(job);
-}
-
-void Jobs::removeRow(const Row& row) {
-  if (row.job.status == JobStatus::kClaimed) {
-    if (!row.job.tenant.empty()) s_.tenantLeaves(row.job.pool, row.job.tenant);
-    Circuits(s_).gaveBack(row.job.pool, row.job.id);
-  }
-  s_.db.post(kDeleteJob, row.seq);
-  s_.db.post(kDeletePayload, row.seq);
-  s_.db.post(kDeleteResult, row.seq);
-  s_.db.post(kDeleteAttempts, row.seq);
-  s_.countGone(row, row.job.status);
-}
-
-Status Jobs::remove(const JobId& id, IfVersion if_version) {
-  const auto row = hold(id, false);
-  if (!row) return tl::unexpected(noJob(id));
-  if (!versionFits(if_version, row->job.version)) {
-    return muster::fail(ErrorCode::kVersionMismatch,
-                        "the job is at version " + std::to_string(row->job.version));
-  }
-  if (row->job.status == JobStatus::kClaimed) {
-    return muster::fail(ErrorCode::kJobActive,
-                        "worker '" + row->job.claimed_by + "' holds the job; cancel it first");
-  }
-  removeRow(*row);
-  return {};
 }
 
 }  // namespace muster

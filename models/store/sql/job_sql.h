@@ -1,5 +1,7 @@
 #pragma once
 
+#include "models/ids.h"
+#include "models/result.h"
 #include "models/store/sql/sql_connection.h"
 
 // The columns of a job in the order Jobs::readRow() takes them. Macros, because statements are
@@ -24,14 +26,11 @@
 #define MUSTER_PAYLOAD_OF_UNFINISHED \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, p.retry, NULL, NULL"
 
-// Delayed jobs that are due by $1, at most $2, can be claimed.
-#define MUSTER_PROMOTE                                                                       \
-  "UPDATE jobs SET delayed = 0 WHERE seq IN (SELECT seq FROM jobs WHERE status = 'pending' " \
-  "AND delayed = 1 AND available_at <= $1 ORDER BY available_at LIMIT $2 /*skip_locked jobs*/)"
-
 namespace muster {
 
-inline constexpr Sql kPromote{MUSTER_PROMOTE};
+inline Error noJob(const JobId& id) {
+  return {ErrorCode::kNotFound, "there is no job '" + id.str() + "'"};
+}
 
 // The first $3 jobs of the lane $1 that can be claimed.
 inline constexpr Sql kHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA

@@ -9,7 +9,14 @@
 namespace muster {
 namespace {
 
-constexpr Sql kPromoteTelling{MUSTER_PROMOTE " RETURNING pool_id, lane_id, priority, seq"};
+// Delayed jobs that are due by $1, at most $2, can be claimed. PostgreSQL may look more than once
+// for what stands behind IN, and would make up with others for what it has changed meanwhile.
+#define MUSTER_PROMOTE(in, skip_locked)                                                    \
+  "UPDATE jobs SET delayed = 0 WHERE seq " in                                              \
+  "(SELECT seq FROM jobs WHERE status = 'pending' AND delayed = 1 AND available_at <= $1 " \
+  "ORDER BY available_at LIMIT $2" skip_locked " RETURNING pool_id, lane_id, priority, seq"
+constexpr Sql kPromote{MUSTER_PROMOTE("IN ", ")")};
+constexpr Sql kPromoteBesideOthers{MUSTER_PROMOTE("= ANY (ARRAY", " FOR UPDATE SKIP LOCKED))")};
 constexpr Sql kExpired{
     MUSTER_SELECT_JOB
     "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
@@ -43,9 +50,8 @@ std::vector<Jobs::Row> Jobs::readAll(SqlCursor rows) {
 }
 
 std::int64_t Jobs::promoteDue(int limit) {
-  if (s_.turns.empty()) return s_.db.execute(kPromote, s_.now, limit);
   std::int64_t promoted = 0;
-  auto rows = s_.db.query(kPromoteTelling, s_.now, limit);
+  auto rows = s_.db.query(s_.db.hasPeers() ? kPromoteBesideOthers : kPromote, s_.now, limit);
   for (; rows.next(); ++promoted) {
     s_.turns.jobReady(PoolId(rows->string(0)), rows->integer(1),
                       {rows->integer(2), rows->integer(3)});
