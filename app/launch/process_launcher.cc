@@ -64,6 +64,8 @@ ProcessLauncher::~ProcessLauncher() {
   for (const auto& [fd, name] : by_pidfd_) ::close(fd);
   ::close(wake_);
   ::close(epoll_);
+  std::error_code has_outputs;
+  std::filesystem::remove(folder_, has_outputs);
 }
 
 void ProcessLauncher::post(std::function<void()> task) {

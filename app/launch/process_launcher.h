@@ -34,7 +34,8 @@ class ProcessLauncher {
     std::function<void(const std::string& name, const ProcessEnd& end)> ended;
   };
 
-  // `folder` holds the outputs of running processes and is made when it is missing.
+  // `folder` holds the outputs of running processes. It is made when it is missing, and removed at
+  // the end when it is empty.
   ProcessLauncher(std::string folder, Listener listener, const Clock& clock, const Log& log);
   ~ProcessLauncher();
 

@@ -60,6 +60,14 @@ class Database : public testing::Test {
   Json::Value job_;
 };
 
+TEST(Stopping, leaves_nothing_behind_where_nothing_was_to_last) {
+  const TempFolder temporary;
+  Service service({.store = "memory:", .env = {"TMPDIR=" + temporary.path().string()}});
+  PoolClient(service.url(), "p").push();
+  EXPECT_EQ(service.stop(), 0) << service.log();
+  EXPECT_TRUE(fs::is_empty(temporary.path()));
+}
+
 TEST(Stopping, is_clean_and_loses_nothing) {
   Service service;
   Json::Value pending;
