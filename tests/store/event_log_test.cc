@@ -120,6 +120,22 @@ TEST_P(EventLogTest, theLatestComeInOrder) {
   EXPECT_EQ(latest({}, 200).size(), eventsAfter(0).size());
 }
 
+TEST_P(EventLogTest, whatIsRareIsFoundFarFromWhereALookBegins) {
+  for (int i = 0; i < 40; ++i) push();
+  const Job gone = push();
+  write([&](Store& s) { s.jobs().cancel(gone.id, "").value(); });
+  for (int i = 0; i < 40; ++i) push();
+  const auto rare = with<EventFilter>([](auto& f) { f.types = {"job.cancelled"}; });
+  const auto page = list(0, rare, 1).value();
+  ASSERT_EQ(page.events.size(), 1U);
+  EXPECT_EQ(page.events[0].job, gone.id.str());
+  EXPECT_EQ(page.read_to, lastEvent());
+  EXPECT_FALSE(page.more);
+  const auto latest = read([&](Store& s) { return s.events().latest(rare, 1); });
+  ASSERT_EQ(latest.size(), 1U);
+  EXPECT_EQ(latest[0].seq, page.events[0].seq);
+}
+
 TEST_P(EventLogTest, aPageLooksAtABoundedNumberOfEvents) {
   write([](Store& s) {
     const auto pool = s.pools().findOrCreate(PoolId("p")).value();

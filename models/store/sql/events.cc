@@ -1,6 +1,7 @@
 #include "models/store/sql/events.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace muster {
 namespace {
@@ -10,8 +11,9 @@ namespace {
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
-constexpr Sql kNewest{MUSTER_SELECT_EVENT "ORDER BY seq DESC LIMIT $1"};
-constexpr Sql kNewestOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $2 ORDER BY seq DESC LIMIT $1"};
+constexpr Sql kBefore{MUSTER_SELECT_EVENT "WHERE seq < $1 ORDER BY seq DESC LIMIT $2"};
+constexpr Sql kOfJobBefore{MUSTER_SELECT_EVENT
+                           "WHERE job_seq = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2"};
 constexpr Sql kSeqOfJob{"SELECT seq FROM jobs WHERE id = $1"};
 constexpr Sql kFirst{"SELECT min(seq) FROM events"};
 constexpr Sql kLast{"SELECT max(seq) FROM events"};
@@ -48,6 +50,23 @@ std::int64_t Events::seqOfJob(const std::string& id) {
   return rows.next() ? rows->integer(0) : 0;
 }
 
+template <class Fetch, class Take>
+bool Events::look(int limit, Fetch fetch, Take take) {
+  int left = kLookAtMost;
+  // A database elsewhere sends all it is asked for, so it is asked for little first.
+  for (int count = s_.db.hasPeers() ? limit + 1 : left; left > 0;
+       count = std::min(count * 4, left)) {
+    int found = 0;
+    auto rows = fetch(count);
+    for (; rows.next(); ++found) {
+      if (!take(readRow(*rows))) return true;
+    }
+    if (found < count) return false;
+    left -= found;
+  }
+  return true;
+}
+
 Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, int limit) {
   s_.flushEvents();
   if (after > 0) {
@@ -60,37 +79,38 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
   }
   EventPage page;
   page.read_to = after;
-  int looked_at = 0;
   // The events of a job that was removed are found by looking at all.
   const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
-  auto rows = job == 0 ? s_.db.query(kAfter, after, kLookAtMost)
-                       : s_.db.query(kOfJob, after, kLookAtMost, job);
-  while (rows.next()) {
-    ++looked_at;
-    Event event = readRow(*rows);
+  const auto fetch = [&](int count) {
+    return job == 0 ? s_.db.query(kAfter, page.read_to, count)
+                    : s_.db.query(kOfJob, page.read_to, count, job);
+  };
+  page.more = look(limit, fetch, [&](Event event) {
+    const std::int64_t seq = event.seq;
     if (filter.matches(event)) {
-      if (page.events.size() == static_cast<std::size_t>(limit)) {
-        page.more = true;
-        return page;
-      }
+      if (page.events.size() == static_cast<std::size_t>(limit)) return false;
       page.events.push_back(std::move(event));
     }
-    page.read_to = rows->integer(0);
-  }
-  page.more = looked_at == kLookAtMost;
+    page.read_to = seq;
+    return true;
+  });
   return page;
 }
 
 std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
   s_.flushEvents();
   std::vector<Event> events;
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
   const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
-  auto rows =
-      job == 0 ? s_.db.query(kNewest, kLookAtMost) : s_.db.query(kNewestOfJob, kLookAtMost, job);
-  while (events.size() < static_cast<std::size_t>(limit) && rows.next()) {
-    Event event = readRow(*rows);
+  const auto fetch = [&](int count) {
+    return job == 0 ? s_.db.query(kBefore, before, count)
+                    : s_.db.query(kOfJobBefore, before, count, job);
+  };
+  look(limit, fetch, [&](Event event) {
+    before = event.seq;
     if (filter.matches(event)) events.push_back(std::move(event));
-  }
+    return events.size() < static_cast<std::size_t>(limit);
+  });
   std::reverse(events.begin(), events.end());
   return events;
 }

@@ -46,6 +46,10 @@ class Events {
 
  private:
   std::int64_t seqOfJob(const std::string& id);  // 0: there is none
+  // Gives what `fetch(count)` finds to `take(event)` until that has enough (false), nothing is
+  // left, or enough were looked at. Whether there may be more. A page has `limit`.
+  template <class Fetch, class Take>
+  bool look(int limit, Fetch fetch, Take take);
 
   Session& s_;
 };
