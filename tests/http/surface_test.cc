@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "tests/support/eventually.h"
 #include "tests/support/service_fixture.h"
 
 namespace muster::test {
@@ -172,10 +173,12 @@ TEST_F(Metrics, count_what_happens_to_jobs) {
   const std::string of_pool = "{pool=\"" + pool_.name() + "\"}";
   pool_.pushMany(3);
   ASSERT_EQ(pool_.report("complete", pool_.claimOne()).status, 200);
+  // Counted a moment after the answer.
+  const std::string done =
+      "muster_jobs_finished_total{pool=\"" + pool_.name() + "\",outcome=\"done\"}";
+  EXPECT_TRUE(eventually(kPatience, [&] { return sample(done) == 1; }));
   EXPECT_EQ(sample("muster_jobs_added_total" + of_pool), 3);
   EXPECT_EQ(sample("muster_jobs_claimed_total" + of_pool), 1);
-  EXPECT_EQ(sample("muster_jobs_finished_total{pool=\"" + pool_.name() + "\",outcome=\"done\"}"),
-            1);
   EXPECT_EQ(sample("muster_pool_jobs{pool=\"" + pool_.name() + "\",status=\"pending\"}"), 2);
   EXPECT_EQ(sample("muster_pool_jobs{pool=\"" + pool_.name() + "\",status=\"done\"}"), 1);
 }
