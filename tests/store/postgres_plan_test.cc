@@ -51,13 +51,14 @@ class PostgresPlan : public testing::TestWithParam<Statistics> {
     const Status status = storage_->writeAndWait(unit, Isolation::kShared);
     ASSERT_TRUE(status) << status.error().detail;
   }
-  // Pushes so many jobs, and works on some.
+  // Pushes so many jobs, a multiple of ten, and works on some.
   void passJobs(int count);
 
   PostgresServer server_;
   PostgresDatabase database_{true, server_};
   FakeClock clock_;
   std::unique_ptr<Storage> storage_;
+  int delayed_ = 0;  // of the jobs pushed so far
 };
 INSTANTIATE_TEST_SUITE_P(All, PostgresPlan,
                          testing::Values(Statistics::kNone, Statistics::kOfEmptyTables));
@@ -85,7 +86,7 @@ void PostgresPlan::passJobs(int count) {
       const Job job = s.jobs().claim(*pool, worker, claimer.traits, 1).at(0);
       s.jobs().complete(job.id, {job.lease_token, ""}, "1", "").value();
     }
-    for (const Job& job : s.jobs().claim(*pool, "c", {}, 2)) {
+    for (const Job& job : s.jobs().claim(*pool, "c", {}, 5)) {
       s.jobs().fail(job.id, {job.lease_token, ""}, {}).value();
     }
   });
@@ -97,11 +98,12 @@ void PostgresPlan::passJobs(int count) {
       s.jobs().push(*pool, job);
     }
   });
-  write([](Store& s) {
+  delayed_ += count / 10;
+  write([this](Store& s) {
     const auto pool = s.pools().find(PoolId("q"));
     EXPECT_EQ(s.jobs().claim(*pool, "d", {}, 1).size(), 1U);
-    EXPECT_EQ(s.jobs().claim(*pool, "d", {}, 5).size(), 5U);
-    EXPECT_GT(s.pools().stats(PoolId("q")).delayed, 0);
+    EXPECT_EQ(s.jobs().claim(*pool, "d", {}, 30).size(), 30U);
+    EXPECT_EQ(s.pools().stats(PoolId("q")).delayed, delayed_);
     EXPECT_EQ(s.jobs().promoteDue(1), 0);
   });
 }
@@ -115,11 +117,11 @@ TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {
   options.url = database_.url();
   storage_ = openStorage(options, clock_).value();
   if (GetParam() == Statistics::kOfEmptyTables) database_.execute("VACUUM ANALYZE");
-  passJobs(12);
+  passJobs(40);
   passJobs(3000);
   clock_.advance(Seconds(10));
   const std::size_t before = server_.log().size();
-  passJobs(12);
+  passJobs(40);
   storage_->stop();
 
   const std::string log = server_.log().substr(before);
