@@ -94,6 +94,17 @@ class Grammar {
     });
   }
 
+  // A command about one thing, which its first argument names.
+  template <class Options>
+  std::shared_ptr<Options> addAbout(CLI::App& parent, const char* name, const char* help,
+                                    const char* footer, const char* argument,
+                                    std::string Options::*member, const char* what) {
+    CLI::App* app = add(parent, name, help, footer);
+    auto options = command<Options>(app);
+    app->add_option(argument, (*options).*member, what)->required();
+    return options;
+  }
+
   // A command whose options are added elsewhere.
   template <class Options>
   void addWith(void (*add_options)(CLI::App&, Options&), const char* name, const char* help,
@@ -223,16 +234,10 @@ class Grammar {
       app->add_option("--tenant", options->tenant, "only jobs of this tenant")->type_name("NAME");
       addLimit(app, options->limit);
     }
-    {
-      CLI::App* app = add(*jobs, "show", "everything about a job", kJobsFooter);
-      auto options = command<JobShowCommand>(app);
-      app->add_option("ID", options->id, "id of the job")->required();
-    }
-    {
-      CLI::App* app = add(*jobs, "attempts", "how each try of a job went", kJobsFooter);
-      auto options = command<JobAttemptsCommand>(app);
-      app->add_option("ID", options->id, "id of the job")->required();
-    }
+    addAbout(*jobs, "show", "everything about a job", kJobsFooter, "ID", &JobShowCommand::id,
+             "id of the job");
+    addAbout(*jobs, "attempts", "how each try of a job went", kJobsFooter, "ID",
+             &JobAttemptsCommand::id, "id of the job");
     addJobChange(*jobs, "cancel", "cancel jobs", JobChangeCommand::Change::kCancel);
     addJobChange(*jobs, "retry", "make poisoned or cancelled jobs pending again",
                  JobChangeCommand::Change::kRetry);
@@ -241,10 +246,7 @@ class Grammar {
 
   template <class Options>
   std::shared_ptr<Options> addPoolCommand(CLI::App& parent, const char* name, const char* help) {
-    CLI::App* app = add(parent, name, help, kPoolsFooter);
-    auto options = command<Options>(app);
-    app->add_option("POOL", options->pool, "name of the pool")->required();
-    return options;
+    return addAbout(parent, name, help, kPoolsFooter, "POOL", &Options::pool, "name of the pool");
   }
 
   void addPools() {
@@ -298,8 +300,7 @@ class Grammar {
 
   template <class Options>
   void addWorkerById(CLI::App& parent, const char* name, const char* help) {
-    CLI::App* app = add(parent, name, help, kWorkersFooter);
-    app->add_option("ID", command<Options>(app)->id, "id of the worker")->required();
+    addAbout(parent, name, help, kWorkersFooter, "ID", &Options::id, "id of the worker");
   }
 
   void addWorker() {
@@ -348,10 +349,7 @@ class Grammar {
 
   template <class Options>
   std::shared_ptr<Options> addWebhookById(CLI::App& parent, const char* name, const char* help) {
-    CLI::App* app = add(parent, name, help, kWebhooksFooter);
-    auto options = command<Options>(app);
-    app->add_option("ID", options->id, "id of the webhook")->required();
-    return options;
+    return addAbout(parent, name, help, kWebhooksFooter, "ID", &Options::id, "id of the webhook");
   }
 
   void addScaling() {
