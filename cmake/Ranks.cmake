@@ -1,4 +1,4 @@
-# muster_rank(NAME SOURCES globs… [EXCLUDE folders…] LINK libraries…)
+# muster_rank(NAME SOURCES globs… [EXCLUDE folders or globs…] LINK libraries…)
 # One static library per rank of the tree. New files are picked up by themselves.
 
 add_library(muster_flags INTERFACE)
@@ -15,12 +15,19 @@ if(MUSTER_SANITIZE)
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 
+# Each function in a section of its own: a program that drops unused sections stays small although
+# the linker takes whole batches of files.
+target_compile_options(muster_flags INTERFACE -ffunction-sections -fdata-sections)
+# For code whose speed nobody notices: it compiles in half the time.
+set(MUSTER_QUICK "$<$<CONFIG:RelWithDebInfo>:-O1>")
+
 function(muster_sources OUT)
   cmake_parse_arguments(ARG "" "" "SOURCES;EXCLUDE" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)
   file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${ARG_SOURCES})
-  foreach(folder IN LISTS ARG_EXCLUDE)
-    list(FILTER found EXCLUDE REGEX "^${folder}")
+  foreach(left_out IN LISTS ARG_EXCLUDE)
+    string(REPLACE "*" "[^/]*" left_out "${left_out}")
+    list(FILTER found EXCLUDE REGEX "^${left_out}")
   endforeach()
   list(TRANSFORM found PREPEND ${CMAKE_SOURCE_DIR}/)
   set(${OUT} ${found} PARENT_SCOPE)

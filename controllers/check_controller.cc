@@ -18,7 +18,7 @@ Outcome decisionReply(const Result<Decision>& decision) {
   return Reply::json(200, std::move(out));
 }
 
-Error noPool(const PoolId& id) {
+Error noPoolToCheck(const PoolId& id) {
   return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
 }
 
@@ -127,7 +127,7 @@ Result<Work> CheckController::scale(const Request& request) {
   if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
   return [id = *std::move(id)](Store& store) -> Outcome {
     const auto pool = store.pools().find(id);
-    if (!pool) return tl::unexpected(noPool(id));
+    if (!pool) return tl::unexpected(noPoolToCheck(id));
     return scaleReply(store, *pool);
   };
 }

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kAlphabet =
+constexpr std::string_view kBase64Alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int digit(char c) {
@@ -28,7 +28,7 @@ std::string encodeBase64(std::string_view bytes) {
       group = (group << 8) | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
     }
     for (std::size_t k = 0; k < 4; ++k) {
-      out += i + k <= bytes.size() ? kAlphabet[(group >> (18 - 6 * k)) & 63] : '=';
+      out += i + k <= bytes.size() ? kBase64Alphabet[(group >> (18 - 6 * k)) & 63] : '=';
     }
   }
   return out;

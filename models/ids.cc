@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+constexpr std::string_view kIdAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
 bool isIdCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -45,7 +45,7 @@ std::string IdMaker::next(Time now) {
     buffered += 8;
     while (buffered >= 5) {
       buffered -= 5;
-      *out++ = kAlphabet[(buffer >> buffered) & 31];
+      *out++ = kIdAlphabet[(buffer >> buffered) & 31];
     }
     buffer &= (1U << buffered) - 1;
   }

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMostPools = 1'000'000;
+constexpr std::size_t kMostPoolsChecked = 1'000'000;
 
 HttpRequest checkOf(const CheckCommand& command, const std::string& pool) {
   const std::string path = apiPath({"v1", "pools", pool, "check"});
@@ -33,7 +33,7 @@ int checkOne(const CheckCommand& command, ApiClient& api, Terminal& terminal) {
 }
 
 int checkAll(const CheckCommand& command, ApiClient& api, Terminal& terminal) {
-  const auto pools = list(api, terminal, "/v1/pools", {}, kMostPools);
+  const auto pools = list(api, terminal, "/v1/pools", {}, kMostPoolsChecked);
   if (!pools) return pools.error();
   Listing checked;
   int exit_code = kExitOk;

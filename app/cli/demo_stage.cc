@@ -15,8 +15,8 @@ namespace muster {
 namespace {
 
 constexpr int kPauseMs = 50;
-constexpr Seconds kPatience{60};
-constexpr std::size_t kBarWidth = 32;
+constexpr Seconds kDemoPatience{60};
+constexpr std::size_t kProgressBarWidth = 32;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ int DemoStage::statusOfPost(const std::string& path, const std::string& body) {
 }
 
 bool DemoStage::until(const std::function<bool()>& condition) {
-  const auto end = clock_.monotonic() + kPatience;
+  const auto end = clock_.monotonic() + kDemoPatience;
   while (!isOver()) {
     if (condition()) return true;
     if (clock_.monotonic() >= end) return false;
@@ -99,7 +99,7 @@ void DemoStage::showProgress(std::size_t done, std::size_t total, const std::str
   if (line == last_progress_) return;
   last_progress_ = line;
   if (on_screen) {
-    story_ << "\r   " << progressBar(done, total, kBarWidth) << " " << line << "\x1b[K"
+    story_ << "\r   " << progressBar(done, total, kProgressBarWidth) << " " << line << "\x1b[K"
            << (done >= total ? "\n" : "") << std::flush;
   } else {
     say(line);

@@ -42,7 +42,7 @@ int printObject(Terminal& terminal, const tl::expected<Reply, int>& reply) {
   return kExitOk;
 }
 
-std::string stateOf(JsonValue pool) {
+std::string poolState(JsonValue pool) {
   if (textOf(pool, "paused") == "true") return "paused";
   if (std::string circuit = circuitText(pool); !circuit.empty()) return circuit;
   const std::string launches = textOf(pool, "launch_state");
@@ -51,7 +51,7 @@ std::string stateOf(JsonValue pool) {
 
 // A row with the pool's numbers, or its name alone when they cannot be had.
 std::vector<Cell> rowOf(ApiClient& api, JsonValue pool, const std::optional<Time>& now) {
-  const std::string name = textOf(pool, "pool_id"), state = stateOf(pool);
+  const std::string name = textOf(pool, "pool_id"), state = poolState(pool);
   const auto scaling = member(pool, "scaling");
   std::vector<Cell> row = {name, Cell(state, tintOfStatus(state))};
   const auto answer = api.send({.path = poolPath(name) + "/stats"});

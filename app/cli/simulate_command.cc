@@ -15,7 +15,7 @@
 namespace muster {
 namespace {
 
-constexpr Seconds kPatience{120};
+constexpr Seconds kSimulationPatience{120};
 
 struct Policy {
   std::string title;
@@ -84,7 +84,7 @@ int run(const SimulateCommand& command, ApiClient& api, Terminal& terminal) {
                       {.method = "POST",
                        .path = apiPath({"v1", "pools", command.pool, "simulate"}),
                        .body = bodyOf(policy, command.from, to),
-                       .timeout = kPatience});
+                       .timeout = kSimulationPatience});
     if (!reply) return reply.error();
     answers.items.push_back(answers.pages.emplace_back(std::move(reply->json)).root());
     tried.push_back({policy.title, answers.items.back()});

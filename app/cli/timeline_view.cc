@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-constexpr double kBarWidth = 12;
+constexpr double kTimelineBarWidth = 12;
 
 double number(JsonValue item, std::string_view name) {
   const std::string text = textOf(item, name);
@@ -24,7 +24,8 @@ double number(JsonValue item, std::string_view name) {
 std::string bar(double value, double most) {
   static constexpr const char* kPieces[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (value <= 0 || most <= 0) return "";
-  const auto eighths = std::max(1, static_cast<int>(std::lround(value / most * kBarWidth * 8)));
+  const auto eighths =
+      std::max(1, static_cast<int>(std::lround(value / most * kTimelineBarWidth * 8)));
   std::string text;
   for (int i = 0; i < eighths / 8; ++i) text += "█";
   return text + kPieces[eighths % 8];

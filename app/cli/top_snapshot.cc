@@ -11,8 +11,8 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMostPools = 200;
-constexpr std::size_t kMostWorkers = 200;
+constexpr std::size_t kMostPoolsShown = 200;
+constexpr std::size_t kMostWorkersShown = 200;
 
 // A terminal that keeps what it is told, so that messages can be shown where there is room.
 struct Listener {
@@ -89,7 +89,7 @@ class Look {
       const auto pool = call(api_, listener_.terminal, {.path = apiPath({"v1", "pools", pool_})});
       return pool ? addPool(pool->json.root()) : pool.error();
     }
-    const auto pools = list(api_, listener_.terminal, "/v1/pools", {}, kMostPools);
+    const auto pools = list(api_, listener_.terminal, "/v1/pools", {}, kMostPoolsShown);
     if (!pools) return pools.error();
     for (const auto& pool : pools->items) {
       if (const int code = addPool(pool); code != kExitOk) return code;
@@ -106,7 +106,7 @@ class Look {
     snapshot_.pools.push_back(glanceAt(pool, stats->json.root()));
     if (snapshot_.pools.back().claimed == 0) return kExitOk;
     const auto jobs = list(api_, listener_.terminal, apiPath({"v1", "pools", name, "jobs"}),
-                           {{"status", "claimed"}}, kMostWorkers);
+                           {{"status", "claimed"}}, kMostWorkersShown);
     if (!jobs) return jobs.error();
     for (const auto& job : jobs->items) jobs_[textOf(job, "claimed_by")] = textOf(job, "id");
     return kExitOk;
@@ -115,7 +115,7 @@ class Look {
   int takeWorkers() {
     const auto workers =
         list(api_, listener_.terminal, "/v1/workers",
-             {{"pool_id", pool_}, {"status", "starting,active,terminating"}}, kMostWorkers);
+             {{"pool_id", pool_}, {"status", "starting,active,terminating"}}, kMostWorkersShown);
     if (!workers) return workers.error();
     if (workers->now) snapshot_.now = workers->now;
     snapshot_.more_workers = workers->has_more;

@@ -24,7 +24,7 @@ std::string poolOf(JsonValue trigger) {
   return input ? textOf(*input, "pool_id") : "";
 }
 
-Cell stateOf(JsonValue trigger) {
+Cell triggerState(JsonValue trigger) {
   const bool enabled = textOf(trigger, "enabled") == "true";
   return enabled ? Cell("on", Tint::kGood) : Cell("off", Tint::kFaint);
 }
@@ -47,8 +47,8 @@ int run(const TriggerListCommand& command, ApiClient& api, Terminal& terminal) {
                {.title = "FIRED"},
                {.title = "SOURCE"}});
   for (const auto& trigger : triggers->items) {
-    table.add({textOf(trigger, "name"), textOf(trigger, "type"), stateOf(trigger), cause(trigger),
-               textOf(trigger, "machine"), poolOf(trigger),
+    table.add({textOf(trigger, "name"), textOf(trigger, "type"), triggerState(trigger),
+               cause(trigger), textOf(trigger, "machine"), poolOf(trigger),
                ago(trigger, "last_fired_at", triggers->now), textOf(trigger, "source")});
   }
   if (table.empty()) {
@@ -70,7 +70,7 @@ int run(const TriggerShowCommand& command, ApiClient& api, Terminal& terminal) {
   const JsonValue trigger = reply->json.root();
   std::vector<std::pair<std::string, Cell>> pairs;
   pairs.emplace_back("name", textOf(trigger, "name"));
-  pairs.emplace_back("state", stateOf(trigger));
+  pairs.emplace_back("state", triggerState(trigger));
   for (const char* name :
        {"type", "schedule", "timezone", "on", "machine", "input", "auth", "source"}) {
     const std::string value = textOf(trigger, name);

@@ -20,7 +20,7 @@ std::string typesOf(JsonValue webhook) {
   return all.empty() ? "all" : all;
 }
 
-Cell stateOf(JsonValue value) {
+Cell webhookState(JsonValue value) {
   const std::string status = textOf(value, "status");
   const bool good = status == "active" || status == "delivered";
   const bool bad = status == "failing" || status == "failed";
@@ -56,8 +56,8 @@ int run(const WebhookListCommand& command, ApiClient& api, Terminal& terminal) {
                {.title = "PENDING", .is_number = true},
                {.title = "DELIVERED"}});
   for (const auto& webhook : webhooks->items) {
-    table.add({textOf(webhook, "id"), stateOf(webhook), textOf(webhook, "url"), typesOf(webhook),
-               textOf(webhook, "pool_id"), textOf(webhook, "pending_deliveries"),
+    table.add({textOf(webhook, "id"), webhookState(webhook), textOf(webhook, "url"),
+               typesOf(webhook), textOf(webhook, "pool_id"), textOf(webhook, "pending_deliveries"),
                ago(webhook, "last_delivered_at", webhooks->now)});
   }
   if (table.empty()) {
@@ -93,7 +93,7 @@ int run(const WebhookShowCommand& command, ApiClient& api, Terminal& terminal) {
   const JsonValue webhook = reply->json.root();
   std::vector<std::pair<std::string, Cell>> pairs;
   pairs.emplace_back("id", textOf(webhook, "id"));
-  pairs.emplace_back("state", stateOf(webhook));
+  pairs.emplace_back("state", webhookState(webhook));
   pairs.emplace_back("url", textOf(webhook, "url"));
   pairs.emplace_back("types", typesOf(webhook));
   for (const char* name : {"pool_id", "description", "disabled_reason", "last_error",
@@ -182,7 +182,7 @@ int run(const WebhookDeliveriesCommand& command, ApiClient& api, Terminal& termi
                {.title = "ANSWER", .is_number = true},
                {.title = "ERROR", .can_shrink = true}});
   for (const auto& delivery : sent->items) {
-    table.add({textOf(delivery, "id"), textOf(delivery, "type"), stateOf(delivery),
+    table.add({textOf(delivery, "id"), textOf(delivery, "type"), webhookState(delivery),
                textOf(delivery, "attempts"), ago(delivery, "last_attempt_at", sent->now),
                textOf(delivery, "response_status"), textOf(delivery, "error")});
   }

@@ -8,10 +8,12 @@
 namespace muster {
 namespace {
 
-constexpr double kYearSeconds = 365.0 * 24 * 3600;
+constexpr double kLongestTimeoutSeconds = 365.0 * 24 * 3600;
 
 void addSeconds(CLI::App& app, const char* name, double& seconds, const char* help) {
-  app.add_option(name, seconds, help)->type_name("S")->check(CLI::Range(0.0, kYearSeconds));
+  app.add_option(name, seconds, help)
+      ->type_name("S")
+      ->check(CLI::Range(0.0, kLongestTimeoutSeconds));
 }
 
 }  // namespace

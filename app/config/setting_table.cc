@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "app/http/address_guard.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "app/config/yaml_tree.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {

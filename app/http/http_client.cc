@@ -17,7 +17,7 @@ using Parser = http::response_parser<http::string_body>;
 
 constexpr std::size_t kMaxHeaderBytes = 64U << 10;
 
-std::string lowered(std::string_view text) {
+std::string loweredName(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
@@ -45,7 +45,7 @@ void takeHead(const Parser& parser, HttpAnswer& answer) {
   for (const auto& field : parser.get()) {
     const auto name = field.name_string();
     const auto value = field.value();
-    answer.headers[lowered({name.data(), name.size()})] = {value.data(), value.size()};
+    answer.headers[loweredName({name.data(), name.size()})] = {value.data(), value.size()};
   }
 }
 

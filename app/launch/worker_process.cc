@@ -9,6 +9,7 @@
 #include "models/json/json_writer.h"
 #include "models/json/worker_json.h"
 #include "models/store/random.h"
+#include "models/store_url.h"
 
 namespace muster {
 

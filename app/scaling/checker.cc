@@ -10,7 +10,8 @@
 namespace muster {
 namespace {
 
-constexpr auto kMoment = std::chrono::milliseconds(30);  // requests in it are served together
+constexpr auto kCoalesceWindow =
+    std::chrono::milliseconds(30);  // requests in it are served together
 // The same after a worker has ended: its place is free, and such requests cannot become many.
 constexpr auto kShortMoment = std::chrono::milliseconds(5);
 constexpr auto kRateWait = std::chrono::milliseconds(100);
@@ -85,7 +86,7 @@ void Checker::requestAllOfHosts(const std::string& trigger) {
 void Checker::ask(const std::string& pool, Request request, std::chrono::nanoseconds at) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[pool];
-  at = std::max(at, slot.last + (slot.has_free_place ? kShortMoment : kMoment));
+  at = std::max(at, slot.last + (slot.has_free_place ? kShortMoment : kCoalesceWindow));
   if (slot.due) {
     // Served together: whoever sets no bound has none set for him.
     const auto& bound = slot.asked.max_workers;

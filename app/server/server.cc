@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "app/server/service.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {

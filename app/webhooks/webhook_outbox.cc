@@ -14,7 +14,7 @@ using std::chrono::steady_clock;
 
 constexpr int kEventsAtOnce = 500;           // read behind one cursor
 constexpr std::int64_t kMostPending = 1000;  // deliveries of a webhook; it reads no further then
-constexpr Millis kMoment{10};                // what comes in it is looked at together
+constexpr Millis kGatherWindow{10};          // what comes in it is looked at together
 constexpr Millis kSaveEach = Seconds(1);     // positions behind which nothing was found
 constexpr int kLookEachTicks = 5;
 constexpr Millis kAfterFailure = Seconds(1);
@@ -85,7 +85,7 @@ void WebhookOutbox::loop(const std::stop_token& stop) {
     const Moment began = steady_clock::now();
     round();
     std::unique_lock lock(mutex_);
-    wanted_.wait_until(lock, stop, began + kMoment, [] { return false; });
+    wanted_.wait_until(lock, stop, began + kGatherWindow, [] { return false; });
   }
 }
 

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-std::string unescape(std::string_view token) {
+std::string unescapeToken(std::string_view token) {
   std::string out;
   for (std::size_t i = 0; i < token.size(); ++i) {
     if (token[i] == '~' && i + 1 < token.size()) {
@@ -21,7 +21,7 @@ std::string unescape(std::string_view token) {
 std::optional<JsonValue> step(JsonValue value, std::string_view token) {
   std::optional<JsonValue> found;
   if (value.isObject()) {
-    const std::string name = unescape(token);
+    const std::string name = unescapeToken(token);
     for (auto it = value.begin(); it != value.end(); ++it) {
       if (it.key() == name) found.emplace(*it);
     }

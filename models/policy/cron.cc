@@ -14,15 +14,15 @@ using namespace std::chrono;
 
 constexpr auto kFarthest = days(366 * 10);
 
-using Names = std::vector<std::string_view>;
-const Names kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
+using Words = std::vector<std::string_view>;
+const Words kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
                        "jul", "aug", "sep", "oct", "nov", "dec"};
-const Names kWeekdays = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
+const Words kWeekdays = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
 struct Field {
   std::string_view name;
   int min, max;
-  const Names* names = nullptr;
+  const Words* names = nullptr;
   int first_name = 0;
 };
 

@@ -7,7 +7,7 @@ namespace muster {
 namespace {
 
 constexpr Millis kProbeWhileSuspended = std::chrono::minutes(15);
-constexpr double kJitter = 0.2;
+constexpr double kLaunchJitter = 0.2;
 constexpr std::int64_t kProvenAfter = 10;  // the bound has doubled beyond every launch rate
 
 }  // namespace
@@ -28,7 +28,7 @@ LaunchRecord afterFailure(LaunchRecord record, const LaunchRules& rules, double 
   const double delay =
       std::min(static_cast<double>(rules.backoff_cap.count()),
                static_cast<double>(rules.backoff_base.count()) * std::pow(2.0, exponent)) *
-      (1 - kJitter + 2 * kJitter * dice);
+      (1 - kLaunchJitter + 2 * kLaunchJitter * dice);
   record.retry_at = now + Millis(static_cast<std::int64_t>(delay));
   if (record.failures >= rules.suspend_after) {
     record.suspended = true;

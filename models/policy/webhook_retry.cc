@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-constexpr double kJitter = 0.1;
+constexpr double kDeliveryJitter = 0.1;
 constexpr Millis kLongestAsked = std::chrono::hours(24);
 
 // In multiples of the base.
@@ -29,7 +29,7 @@ DeliveryVerdict judgeTry(int attempts, const WebhookTry& made, Millis base, doub
   if (made.delivered()) return {Kind::kDelivered};
   if (isGone(made) || attempts >= kMostTries) return {Kind::kFailed};
   const auto step = static_cast<std::size_t>(std::max(attempts, 1) - 1);
-  const double factor = 1 + kJitter * (2 * dice - 1);
+  const double factor = 1 + kDeliveryJitter * (2 * dice - 1);
   const auto planned = Millis(static_cast<std::int64_t>(
       static_cast<double>(base.count()) * static_cast<double>(kWaits[step]) * factor));
   return {Kind::kRetried, std::max(planned, askedFor(made))};

@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 constexpr Sql kApplied{"SELECT name, checksum FROM schema_migrations ORDER BY name"};
-constexpr Sql kRemember{
+constexpr Sql kRememberMigration{
     "INSERT INTO schema_migrations (name, checksum, applied_at) VALUES ($1, $2, $3)"};
 
 std::string stem(std::string_view file) { return std::string(file.substr(0, file.rfind('.'))); }
@@ -65,7 +65,7 @@ void applyMigrations(SqlConnection& db, const std::vector<EmbeddedFile>& files,
           "CREATE TABLE IF NOT EXISTS schema_migrations "
           "(name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)");
       db.script(std::string(file->content));
-      db.execute(kRemember, name, sha256Hex(file->content), now);
+      db.execute(kRememberMigration, name, sha256Hex(file->content), now);
       db.script("COMMIT");
     } catch (...) {
       db.script("ROLLBACK");

@@ -5,6 +5,7 @@
 #include "models/store/postgres/postgres_storage.h"
 #include "models/store/sqlite/sqlite_file.h"
 #include "models/store/sqlite/sqlite_storage.h"
+#include "models/store_url.h"
 
 namespace muster {
 

@@ -80,12 +80,6 @@ struct StorageOptions {
   std::function<int(int file)> flush;
 };
 
-bool isPostgres(std::string_view url);
-// For logs and messages.
-std::string withoutPassword(const std::string& url);
-// The path behind sqlite:PATH, or ":memory:".
-tl::expected<std::string, std::string> sqlitePath(const std::string& url);
-
 // Opens the store and brings its schema up to date; that of a PostgreSQL database only when it is
 // empty, since other services may be at work with it. The error says what is wrong and what to do.
 tl::expected<std::unique_ptr<Storage>, std::string> openStorage(const StorageOptions& options,

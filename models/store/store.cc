@@ -3,18 +3,18 @@
 namespace muster {
 namespace {
 
-constexpr Sql kFind{"SELECT value FROM meta WHERE name = $1"};
-constexpr Sql kInsert{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
+constexpr Sql kFindSecret{"SELECT value FROM meta WHERE name = $1"};
+constexpr Sql kInsertSecret{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
 
 }  // namespace
 
 std::string Store::secret(const std::string& name) {
   {
-    auto rows = session.db.query(kFind, name);
+    auto rows = session.db.query(kFindSecret, name);
     if (rows.next()) return rows->string(0);
   }
   std::string made = session.random.token() + session.random.token();
-  session.db.execute(kInsert, name, made);
+  session.db.execute(kInsertSecret, name, made);
   return made;
 }
 

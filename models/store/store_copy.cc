@@ -12,6 +12,7 @@
 #include "models/store/postgres/postgres_storage.h"
 #include "models/store/random.h"
 #include "models/store/sqlite/sqlite_file.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Names = std::vector<std::string>;
 
-constexpr auto kPatience = 10s;
+constexpr auto kElectionPatience = 10s;
 
 // Keeps the calls of an elector until the test answers them, in the order they came.
 class HeldBallot : public Ballot {
@@ -42,7 +42,8 @@ class HeldBallot : public Ballot {
 
   Call next() {
     std::unique_lock lock(mutex_);
-    if (!filled_.wait_for(lock, kPatience, [this] { return !calls_.empty(); })) return {"nothing"};
+    if (!filled_.wait_for(lock, kElectionPatience, [this] { return !calls_.empty(); }))
+      return {"nothing"};
     Call call = std::move(calls_.front());
     calls_.pop_front();
     return call;
@@ -324,7 +325,7 @@ TEST(Membership, ofTwoNodesOneLeadsAndTheOtherFollowsWhenItStops) {
     Elector elector;
   };
   const auto eventually = [](const auto& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kElectionPatience;
     while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     return condition();
   };

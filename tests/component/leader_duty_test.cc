@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 10s;
+constexpr auto kDutyPatience = 10s;
 
 // A checker on a store that other nodes could share, with a pool that has work for two.
 class LeaderDutyTest : public testing::Test {
@@ -62,7 +62,7 @@ class LeaderDutyTest : public testing::Test {
   }
   // Until a check of the pool, "p", or by a trigger, "p tick", was committed; time passes.
   bool sawCheck(const std::string& check) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kDutyPatience;
     const auto done = [&] {
       return std::any_of(checks.begin(), checks.end(),
                          [&](const std::string& seen) { return seen.starts_with(check); });

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "models/store/postgres/postgres_storage.h"
+#include "models/store_url.h"
 #include "tests/store/store_fixture.h"
 #include "tests/support/postgres_server.h"
 

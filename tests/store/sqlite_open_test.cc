@@ -8,6 +8,7 @@
 #include "models/clock.h"
 #include "models/store/sqlite/sqlite_file.h"
 #include "models/store/storage.h"
+#include "models/store_url.h"
 #include "tests/store/backend.h"
 
 namespace muster::test {

@@ -6,15 +6,15 @@
 namespace muster::test {
 namespace {
 
-using Command = WorkerFixture;
+using Commands = WorkerFixture;
 
-TEST_F(Command, without_a_job_the_worker_says_so) {
+TEST_F(Commands, without_a_job_the_worker_says_so) {
   EXPECT_EQ(work({"--", "cat"}), 0);
   EXPECT_EQ(out(), "no_work_available\n");
   EXPECT_EQ(workerStatus(), "terminated");
 }
 
-TEST_F(Command, gets_the_data_and_its_output_is_the_result) {
+TEST_F(Commands, gets_the_data_and_its_output_is_the_result) {
   const Json::Value job = pool_.push(R"("data":{"a": [1, 2.0, "ü"]})");
   EXPECT_EQ(work({"--", "cat"}), 0) << err();
   EXPECT_EQ(out(), "");
@@ -25,14 +25,14 @@ TEST_F(Command, gets_the_data_and_its_output_is_the_result) {
   EXPECT_EQ(pool_.worker(worker_)["mode"], "once");
 }
 
-TEST_F(Command, once_takes_one_job_only) {
+TEST_F(Commands, once_takes_one_job_only) {
   pool_.pushMany(3);
   EXPECT_EQ(work({"--", "cat"}), 0);
   EXPECT_EQ(pool_.stats()["done"], 1);
   EXPECT_EQ(pool_.stats()["queue_depth"], 2);
 }
 
-TEST_F(Command, loop_goes_on_until_it_was_idle) {
+TEST_F(Commands, loop_goes_on_until_it_was_idle) {
   pool_.pushMany(3);
   EXPECT_EQ(work({"--loop", "--idle-timeout-seconds", "0.2", "--", "cat"}), 0);
   EXPECT_EQ(pool_.stats()["done"], 3);
@@ -41,13 +41,13 @@ TEST_F(Command, loop_goes_on_until_it_was_idle) {
   EXPECT_EQ(pool_.worker(worker_)["jobs_done"], 3);
 }
 
-TEST_F(Command, loop_ends_after_so_many_jobs) {
+TEST_F(Commands, loop_ends_after_so_many_jobs) {
   pool_.pushMany(3);
   EXPECT_EQ(work({"--loop", "--max-jobs", "2", "--", "cat"}), 0);
   EXPECT_EQ(pool_.stats()["done"], 2);
 }
 
-TEST_F(Command, loop_gets_a_job_that_comes_later) {
+TEST_F(Commands, loop_gets_a_job_that_comes_later) {
   const auto worker =
       start({"--loop", "--idle-timeout-seconds", "0", "--max-jobs", "1", "--", "cat"});
   ASSERT_TRUE(
@@ -57,7 +57,7 @@ TEST_F(Command, loop_gets_a_job_that_comes_later) {
   EXPECT_EQ(pool_.job(job)["status"], "done");
 }
 
-TEST_F(Command, finds_the_job_in_its_environment) {
+TEST_F(Commands, finds_the_job_in_its_environment) {
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const Reply pushed = pool_.tryPush(R"("data":1)", {{"traceparent", trace}});
   ASSERT_EQ(pushed.status, 201) << pushed;
@@ -77,7 +77,7 @@ TEST_F(Command, finds_the_job_in_its_environment) {
   EXPECT_FALSE(has("MUSTER_LAUNCH_TOKEN=")) << env;
 }
 
-TEST_F(Command, has_no_descriptor_but_its_own_and_a_group_of_its_own) {
+TEST_F(Commands, has_no_descriptor_but_its_own_and_a_group_of_its_own) {
   pool_.push();
   EXPECT_EQ(workWithScript(
                 "ls -l /proc/$$/fd > fds.txt; ps -o pgid= -p $$ > group.txt; echo $$ > pid.txt"),
@@ -86,7 +86,7 @@ TEST_F(Command, has_no_descriptor_but_its_own_and_a_group_of_its_own) {
   EXPECT_EQ(std::stoi(textOf("group.txt")), std::stoi(textOf("pid.txt")));
 }
 
-TEST_F(Command, exit_codes_decide_what_becomes_of_the_job) {
+TEST_F(Commands, exit_codes_decide_what_becomes_of_the_job) {
   struct Row {
     std::string script, status, error;
     int attempts;
@@ -108,7 +108,7 @@ TEST_F(Command, exit_codes_decide_what_becomes_of_the_job) {
   }
 }
 
-TEST_F(Command, the_try_keeps_exit_code_and_output) {
+TEST_F(Commands, the_try_keeps_exit_code_and_output) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("echo some output; exit 4"), 0);
   const Reply tries = http_.get("/v1/jobs/" + job["id"].asString() + "/attempts");
@@ -119,7 +119,7 @@ TEST_F(Command, the_try_keeps_exit_code_and_output) {
   EXPECT_EQ(attempt["worker_id"], worker_) << tries;
 }
 
-TEST_F(Command, a_missing_program_fails_the_job_and_the_worker) {
+TEST_F(Commands, a_missing_program_fails_the_job_and_the_worker) {
   const Json::Value job = pool_.push();
   pool_.push();
   EXPECT_EQ(work({"--loop", "--", "no-such-program-anywhere"}), 1) << err();
@@ -129,21 +129,21 @@ TEST_F(Command, a_missing_program_fails_the_job_and_the_worker) {
   EXPECT_EQ(workerStatus(), "terminated");
 }
 
-TEST_F(Command, much_input_arrives_whole) {
+TEST_F(Commands, much_input_arrives_whole) {
   const std::string text(1 << 20, 'x');
   const Json::Value job = pool_.push(R"("data":")" + text + "\"");
   EXPECT_EQ(workWithScript("wc -c"), 0) << err();
   EXPECT_EQ(pool_.job(job)["result"], static_cast<int>(text.size()) + 2);
 }
 
-TEST_F(Command, much_input_comes_back_while_it_is_read) {
+TEST_F(Commands, much_input_comes_back_while_it_is_read) {
   const std::string text(1 << 20, 'x');
   const Json::Value job = pool_.push(R"("data":")" + text + "\"");
   EXPECT_EQ(work({"--", "cat"}), 0) << err();
   EXPECT_EQ(pool_.job(job)["result"], text);
 }
 
-TEST_F(Command, need_not_read_its_input) {
+TEST_F(Commands, need_not_read_its_input) {
   const std::string data = R"("data":")" + std::string(1 << 20, 'x') + "\"";
   for (const char* script : {"echo 1", "exec <&-; echo 1", "head -c 10 >/dev/null; echo 1"}) {
     const Json::Value job = pool_.push(data);
@@ -152,7 +152,7 @@ TEST_F(Command, need_not_read_its_input) {
   }
 }
 
-TEST_F(Command, too_much_output_fails_the_job_and_blocks_nobody) {
+TEST_F(Commands, too_much_output_fails_the_job_and_blocks_nobody) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("head -c 100000000 /dev/zero; touch finished"), 0) << err();
   EXPECT_TRUE(std::filesystem::exists(folder_ / "finished"));
@@ -161,13 +161,13 @@ TEST_F(Command, too_much_output_fails_the_job_and_blocks_nobody) {
   EXPECT_EQ(now["error"], "result too large: 100000000 bytes, the limit is 2097152");
 }
 
-TEST_F(Command, much_on_stderr_blocks_nobody) {
+TEST_F(Commands, much_on_stderr_blocks_nobody) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("head -c 10000000 /dev/zero | tr '\\0' x >&2; echo 1"), 0) << err();
   EXPECT_EQ(pool_.job(job)["result"], 1);
 }
 
-TEST_F(Command, output_that_is_no_json_becomes_a_string) {
+TEST_F(Commands, output_that_is_no_json_becomes_a_string) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript(R"(printf 'Gr\303\274\303\237e\000 \360\237\231\202 \377\n')"), 0)
       << err();
@@ -175,7 +175,7 @@ TEST_F(Command, output_that_is_no_json_becomes_a_string) {
   EXPECT_EQ(done.raw("result"), "\"Grüße\\u0000 🙂 \xEF\xBF\xBD\"") << done;
 }
 
-TEST_F(Command, output_as_deep_as_the_service_allows_is_taken) {
+TEST_F(Commands, output_as_deep_as_the_service_allows_is_taken) {
   for (const int depth : {63, 64}) {
     const Json::Value job = pool_.push();
     std::string deep;
@@ -185,14 +185,14 @@ TEST_F(Command, output_as_deep_as_the_service_allows_is_taken) {
   }
 }
 
-TEST_F(Command, what_it_leaves_behind_is_ended) {
+TEST_F(Commands, what_it_leaves_behind_is_ended) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("sleep 1000 & echo $! > pid; echo 1"), 0) << err();
   EXPECT_EQ(pool_.job(job)["result"], 1);
   EXPECT_TRUE(commandEnds());
 }
 
-TEST_F(Command, ends_with_a_worker_that_is_killed) {
+TEST_F(Commands, ends_with_a_worker_that_is_killed) {
   pool_.push();
   const auto worker = startScript(kUntilGo);
   ASSERT_TRUE(appears("pid")) << worker->err();
@@ -201,7 +201,7 @@ TEST_F(Command, ends_with_a_worker_that_is_killed) {
   EXPECT_TRUE(commandEnds());
 }
 
-TEST_F(Command, the_built_in_echo_answers_with_the_data) {
+TEST_F(Commands, the_built_in_echo_answers_with_the_data) {
   const Json::Value job = pool_.push(R"("data":{"delay_seconds":0.05,"x":[1]})");
   const Json::Value other = pool_.push(R"("data":"text")");
   EXPECT_EQ(work({"--builtin", "echo", "--loop", "--max-jobs", "2"}), 0) << err();
@@ -209,14 +209,14 @@ TEST_F(Command, the_built_in_echo_answers_with_the_data) {
   EXPECT_EQ(pool_.job(other)["result"], "text");
 }
 
-TEST_F(Command, the_built_in_echo_fails_when_the_data_says_so) {
+TEST_F(Commands, the_built_in_echo_fails_when_the_data_says_so) {
   const Json::Value job = pool_.push(R"("data":{"fail":"no paper"},"max_retries":1)");
   EXPECT_EQ(work({"--builtin", "echo"}), 0) << err();
   EXPECT_EQ(pool_.job(job)["status"], "poisoned");
   EXPECT_EQ(pool_.job(job)["error"], "exit 1: no paper");
 }
 
-TEST_F(Command, capabilities_bring_the_jobs_that_need_them) {
+TEST_F(Commands, capabilities_bring_the_jobs_that_need_them) {
   const Json::Value job = pool_.push(R"("data":1,"placement":{"requires_capabilities":["gpu"]})");
   EXPECT_EQ(work({"--", "cat"}), 0);
   EXPECT_EQ(pool_.job(job)["status"], "pending");

@@ -16,7 +16,7 @@ constexpr int kAnswerMs = 60'000;           // the server cancels a statement be
 constexpr std::size_t kMostExpected = 500;  // answers that nobody takes fill buffers
 constexpr std::size_t kMostReserved = 512;
 
-constexpr Sql kBegin{"BEGIN ISOLATION LEVEL READ COMMITTED"};
+constexpr Sql kPostgresBegin{"BEGIN ISOLATION LEVEL READ COMMITTED"};
 constexpr Sql kBeginRead{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 // How a transaction that writes begins: with the lock of its isolation and what holds until its
 // end, in one statement. The number is arbitrary and the same in every Muster; advisory locks are
@@ -43,10 +43,10 @@ constexpr Sql kNow{
 constexpr Sql kListen{"LISTEN muster_events"};
 constexpr Sql kNotify{"NOTIFY muster_events"};
 constexpr Sql kForgetPlans{"DISCARD PLANS"};
-constexpr Sql kCommit{"COMMIT"};
+constexpr Sql kPostgresCommit{"COMMIT"};
 constexpr Sql kRollback{"ROLLBACK"};
 constexpr Sql kNumbers{"SELECT nextval('row_numbers') FROM generate_series(1, CAST($1 AS BIGINT))"};
-constexpr Sql kHasTable{"SELECT 1 WHERE to_regclass($1) IS NOT NULL"};
+constexpr Sql kPostgresHasTable{"SELECT 1 WHERE to_regclass($1) IS NOT NULL"};
 constexpr Sql kEncoding{"SELECT current_setting('server_encoding')"};
 
 // Every statement walks an index. A new database has no statistics that would tell the planner so,
@@ -391,7 +391,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
     post(kBeginRead);
     if (bouncer_) settle();
   } else {
-    post(kBegin);
+    post(kPostgresBegin);
     if (bouncer_) settle();
     post(isolation == Isolation::kAlone ? kLockAlone : kLockShared, units > 1);
   }
@@ -401,7 +401,7 @@ PostgresConnection::Begun PostgresConnection::begin(Isolation isolation, std::si
 }
 
 void PostgresConnection::commit() {
-  post(kCommit);
+  post(kPostgresCommit);
   if (durability_ == Durability::kFull) post(kFlush);
   synchronise();
 }
@@ -435,7 +435,7 @@ void PostgresConnection::script(const std::string& sql) {
 }
 
 bool PostgresConnection::hasTable(const std::string& name) {
-  const bool has = query(kHasTable, name).next();
+  const bool has = query(kPostgresHasTable, name).next();
   synchronise();
   return has;
 }

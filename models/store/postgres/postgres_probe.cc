@@ -2,6 +2,7 @@
 
 #include "models/store/postgres/postgres_connection.h"
 #include "models/store/store_probe.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {
@@ -11,7 +12,7 @@ constexpr Sql kClock{"SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 A
 // A process id alone may be that of another server, where the address names several.
 constexpr Sql kSession{
     "SELECT pid || ' since ' || backend_start FROM pg_stat_get_activity(pg_backend_pid())"};
-constexpr Sql kBegin{"BEGIN"};
+constexpr Sql kProbeBegin{"BEGIN"};
 // As the store does where full durability is wanted.
 constexpr Sql kWait{
     "SELECT set_config('synchronous_commit', 'on', true) "
@@ -69,7 +70,7 @@ StoreFindings probePostgres(const std::string& url, const Clock& clock) {
     db.rollback();
     found.shared_sessions = sharesSessions(db, *place);
     found.flush = medianDuration(clock, [&db] {
-      db.post(kBegin);
+      db.post(kProbeBegin);
       db.post(kWait);
       db.post(kWriteLog);
       db.commit();

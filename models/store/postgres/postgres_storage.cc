@@ -11,8 +11,8 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxBatch = 500;
-constexpr int kReaders = 2;
+constexpr std::size_t kPostgresMaxBatch = 500;
+constexpr int kPostgresReaders = 2;
 constexpr int kLookEachMs = 1000;  // for events of others that nobody told of
 constexpr int kGatherMs = 10;      // after some: where others are busy there will be more
 constexpr auto kOthersAreBusy = std::chrono::milliseconds(50);  // since they were last heard of
@@ -100,7 +100,7 @@ PostgresStorage::PostgresStorage(PostgresPlace place, StorageOptions options, co
       stopping_(::eventfd(0, EFD_CLOEXEC)) {
   threads_.emplace_back([this] { writeLoop(alone_, Isolation::kAlone); });
   threads_.emplace_back([this] { writeLoop(shared_units_, Isolation::kShared); });
-  for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { readLoop(); });
+  for (int i = 0; i < kPostgresReaders; ++i) threads_.emplace_back([this] { readLoop(); });
   if (shared_.options.on_foreign_commit) threads_.emplace_back([this] { listenLoop(); });
 }
 
@@ -139,7 +139,7 @@ Storage::Commits PostgresStorage::commits() {
 void PostgresStorage::writeLoop(WorkQueue<WaitingUnit>& queue, Isolation isolation) {
   PostgresLink link(shared_, PostgresAccess::kReadWrite);
   for (;;) {
-    auto units = queue.take(kMaxBatch);
+    auto units = queue.take(kPostgresMaxBatch);
     if (units.empty()) return;
     const auto began = shared_.clock.monotonic();
     const auto events = link.write(units, isolation);

@@ -11,16 +11,16 @@ namespace {
 #define MUSTER_SELECT_CIRCUIT                                                                  \
   "SELECT error_class, error, failures, recent, opened_at, probe_at, wait_ms, probe, pool_id " \
   "FROM circuits"
-constexpr Sql kFind{MUSTER_SELECT_CIRCUIT " WHERE pool_id = $1"};
-constexpr Sql kAll{MUSTER_SELECT_CIRCUIT};
-constexpr Sql kSave{
+constexpr Sql kFindCircuit{MUSTER_SELECT_CIRCUIT " WHERE pool_id = $1"};
+constexpr Sql kAllCircuits{MUSTER_SELECT_CIRCUIT};
+constexpr Sql kSaveCircuit{
     "INSERT INTO circuits (pool_id, error_class, error, failures, recent, opened_at, probe_at, "
     "wait_ms, probe) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
     "ON CONFLICT (pool_id) DO UPDATE SET error_class = excluded.error_class, "
     "error = excluded.error, failures = excluded.failures, recent = excluded.recent, "
     "opened_at = excluded.opened_at, probe_at = excluded.probe_at, wait_ms = excluded.wait_ms, "
     "probe = excluded.probe"};
-constexpr Sql kDelete{"DELETE FROM circuits WHERE pool_id = $1"};
+constexpr Sql kDeleteCircuit{"DELETE FROM circuits WHERE pool_id = $1"};
 
 std::string writeTimes(const std::vector<Time>& times) {
   JsonWriter out;
@@ -70,14 +70,14 @@ CircuitRules Circuits::rulesOf(const Pool& pool) {
 
 CircuitRecord Circuits::find(const Pool& pool) {
   if (!isOn(pool)) return {};
-  auto rows = s_.db.query(kFind, pool.id);
+  auto rows = s_.db.query(kFindCircuit, pool.id);
   return rows.next() ? aged(readRecord(*rows), rulesOf(pool), s_.now) : CircuitRecord();
 }
 
 Session::KnownCircuit& Circuits::entry(const PoolId& pool) {
   if (!s_.circuits) {
     s_.circuits.emplace();
-    auto rows = s_.db.query(kAll);
+    auto rows = s_.db.query(kAllCircuits);
     while (rows.next()) (*s_.circuits)[rows->string(8)].record = readRecord(*rows);
   }
   return (*s_.circuits)[pool.str()];
@@ -89,7 +89,7 @@ const CircuitRecord& Circuits::hold(const PoolId& pool) {
   Session::KnownCircuit& circuit = entry(pool);
   if (s_.db.hasPeers() && std::exchange(circuit.held_by, s_.transaction) != s_.transaction) {
     s_.lockLimits();
-    auto rows = s_.db.query(kFind, pool);
+    auto rows = s_.db.query(kFindCircuit, pool);
     circuit.record = rows.next() ? readRecord(*rows) : CircuitRecord();
   }
   return circuit.record;
@@ -99,9 +99,9 @@ void Circuits::save(const PoolId& pool, CircuitRecord record) {
   CircuitRecord& before = entry(pool).record;
   if (record == before) return;
   if (record.isClean()) {
-    s_.db.post(kDelete, pool);
+    s_.db.post(kDeleteCircuit, pool);
   } else {
-    s_.db.post(kSave, pool, record.error_class, record.error, record.failures,
+    s_.db.post(kSaveCircuit, pool, record.error_class, record.error, record.failures,
                writeTimes(record.recent), record.opened_at, record.probe_at, record.wait.count(),
                orNull(record.probe.str()));
   }

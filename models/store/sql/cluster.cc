@@ -21,7 +21,7 @@ constexpr Sql kJoin{
     "url = excluded.url, version = excluded.version, host = excluded.host, "
     "status = excluded.status, heartbeat_at = excluded.heartbeat_at, "
     "registered_at = excluded.registered_at"};
-constexpr Sql kBeat{
+constexpr Sql kNodeHeartbeat{
     "UPDATE distributed_nodes SET heartbeat_at = $3, status = 'healthy' "
     "WHERE node_id = $1 AND instance = $2 AND status <> 'dead'"};
 constexpr Sql kLeave{"DELETE FROM distributed_nodes WHERE node_id = $1 AND instance = $2"};
@@ -53,7 +53,7 @@ constexpr Sql kAcquire{
     "node_id = excluded.node_id, token = excluded.token, epoch = leader.epoch + 1, "
     "acquired_at = excluded.acquired_at, expires_at = excluded.expires_at "
     "WHERE leader.expires_at <= $3 AND leader.epoch = $5 RETURNING epoch"};
-constexpr Sql kRenew{
+constexpr Sql kRenewLead{
     "UPDATE leader SET expires_at = $4 "
     "WHERE only_row = 1 AND epoch = $1 AND token = $2 AND expires_at > $3"};
 constexpr Sql kResign{
@@ -108,7 +108,7 @@ void Cluster::join(const Node& node, const std::string& instance) {
 }
 
 bool Cluster::beat(const std::string& id, const std::string& instance) {
-  return s_.db.execute(kBeat, id, instance, s_.now) > 0;
+  return s_.db.execute(kNodeHeartbeat, id, instance, s_.now) > 0;
 }
 
 void Cluster::leave(const std::string& id, const std::string& instance) {
@@ -202,7 +202,7 @@ std::optional<LeaderLease> Cluster::acquire(const std::string& id, Millis lease)
 }
 
 bool Cluster::renew(const LeaderLease& held, Millis lease) {
-  return s_.db.execute(kRenew, held.epoch, held.token, s_.now, s_.now + lease) > 0;
+  return s_.db.execute(kRenewLead, held.epoch, held.token, s_.now, s_.now + lease) > 0;
 }
 
 bool Cluster::resign(const LeaderLease& held) {

@@ -9,17 +9,18 @@ namespace {
 
 constexpr Sql kNewest{MUSTER_SELECT_DECISION
                       "WHERE pool_id = $1 ORDER BY decision_id DESC LIMIT $2"};
-constexpr Sql kBefore{MUSTER_SELECT_DECISION
-                      "WHERE pool_id = $1 AND decision_id < $3 ORDER BY decision_id DESC LIMIT $2"};
-constexpr Sql kInsert{
+constexpr Sql kDecisionsBefore{
+    MUSTER_SELECT_DECISION
+    "WHERE pool_id = $1 AND decision_id < $3 ORDER BY decision_id DESC LIMIT $2"};
+constexpr Sql kInsertDecision{
     "INSERT INTO decisions (decision_id, pool_id, at, trigger_name, inputs, limits, binding_limit, "
     "direction, "
     "current_workers, desired_workers, to_launch, launched, reason, leader_epoch) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"};
-constexpr Sql kRemoveOld{
+constexpr Sql kRemoveOldDecisions{
     "DELETE FROM decisions WHERE decision_id IN "
     "(SELECT decision_id FROM decisions ORDER BY decision_id LIMIT $2) AND at < $1"};
-constexpr Sql kRemoveOf{"DELETE FROM decisions WHERE pool_id = $1"};
+constexpr Sql kRemoveDecisionsOf{"DELETE FROM decisions WHERE pool_id = $1"};
 
 }  // namespace
 
@@ -53,15 +54,16 @@ void Decisions::add(Decision& decision) {
       }
     }
   }
-  decision.id = s_.db.insert(kInsert, decision.pool, decision.at, decision.trigger, decision.inputs,
-                             decision.limits, decision.binding_limit, decision.direction,
-                             decision.current_workers, decision.desired_workers, decision.to_launch,
-                             decision.launched, decision.reason, decision.leader_epoch);
+  decision.id =
+      s_.db.insert(kInsertDecision, decision.pool, decision.at, decision.trigger, decision.inputs,
+                   decision.limits, decision.binding_limit, decision.direction,
+                   decision.current_workers, decision.desired_workers, decision.to_launch,
+                   decision.launched, decision.reason, decision.leader_epoch);
 }
 
 Decisions::Page Decisions::list(const PoolId& pool, std::int64_t before, int limit) {
   Page page;
-  auto rows = before > 0 ? s_.db.query(kBefore, pool, limit + 1, before)
+  auto rows = before > 0 ? s_.db.query(kDecisionsBefore, pool, limit + 1, before)
                          : s_.db.query(kNewest, pool, limit + 1);
   while (rows.next()) {
     page.more = page.decisions.size() == static_cast<std::size_t>(limit);
@@ -71,9 +73,9 @@ Decisions::Page Decisions::list(const PoolId& pool, std::int64_t before, int lim
 }
 
 std::int64_t Decisions::removeOld(Time before, int limit) {
-  return s_.db.execute(kRemoveOld, before, limit);
+  return s_.db.execute(kRemoveOldDecisions, before, limit);
 }
 
-void Decisions::removeOf(const PoolId& pool) { s_.db.post(kRemoveOf, pool); }
+void Decisions::removeOf(const PoolId& pool) { s_.db.post(kRemoveDecisionsOf, pool); }
 
 }  // namespace muster

@@ -11,13 +11,13 @@ namespace {
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
-constexpr Sql kBefore{MUSTER_SELECT_EVENT "WHERE seq < $1 ORDER BY seq DESC LIMIT $2"};
+constexpr Sql kEventsBefore{MUSTER_SELECT_EVENT "WHERE seq < $1 ORDER BY seq DESC LIMIT $2"};
 constexpr Sql kOfJobBefore{MUSTER_SELECT_EVENT
                            "WHERE job_seq = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2"};
 constexpr Sql kSeqOfJob{"SELECT seq FROM jobs WHERE id = $1"};
 constexpr Sql kFirst{"SELECT min(seq) FROM events"};
 constexpr Sql kLast{"SELECT max(seq) FROM events"};
-constexpr Sql kRemoveOld{
+constexpr Sql kRemoveOldEvents{
     "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < "
     "(SELECT max(seq) FROM events) ORDER BY seq LIMIT $2) AND at < $1"};
 
@@ -103,7 +103,7 @@ std::vector<Event> Events::latest(const EventFilter& filter, int limit) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
   const auto fetch = [&](int count) {
-    return job == 0 ? s_.db.query(kBefore, before, count)
+    return job == 0 ? s_.db.query(kEventsBefore, before, count)
                     : s_.db.query(kOfJobBefore, before, count, job);
   };
   look(limit, fetch, [&](Event event) {
@@ -129,7 +129,7 @@ std::int64_t Events::last() {
 
 std::int64_t Events::removeOld(Time before, int limit) {
   s_.flushEvents();
-  return s_.db.execute(kRemoveOld, before, limit);
+  return s_.db.execute(kRemoveOldEvents, before, limit);
 }
 
 }  // namespace muster

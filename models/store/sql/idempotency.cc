@@ -5,10 +5,10 @@ namespace {
 
 constexpr auto kKeep = std::chrono::hours(24);
 
-constexpr Sql kFind{
+constexpr Sql kFindAnswer{
     "SELECT body_hash, status, body, etag FROM idempotency WHERE principal = $1 AND method = $2 "
     "AND path = $3 AND key = $4 AND expires_at > $5"};
-constexpr Sql kRemember{
+constexpr Sql kRememberAnswer{
     "INSERT INTO idempotency (principal, method, path, key, body_hash, status, body, etag, "
     "expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
     "ON CONFLICT (principal, method, path, key) DO UPDATE SET body_hash = excluded.body_hash, "
@@ -22,7 +22,7 @@ constexpr Sql kRemoveExpired{
 }  // namespace
 
 Result<std::optional<StoredAnswer>> Idempotency::find(const RequestKey& key) {
-  auto rows = s_.db.query(kFind, key.principal, key.method, key.path, key.key, s_.now);
+  auto rows = s_.db.query(kFindAnswer, key.principal, key.method, key.path, key.key, s_.now);
   if (!rows.next()) return std::optional<StoredAnswer>();
   if (rows->text(0) != key.body_hash) {
     return fail(ErrorCode::kIdempotencyMismatch,
@@ -34,7 +34,7 @@ Result<std::optional<StoredAnswer>> Idempotency::find(const RequestKey& key) {
 
 void Idempotency::remember(const RequestKey& key, const StoredAnswer& answer) {
   // Two that look at once both find nothing: the slower one is undone and finds the other's answer.
-  if (s_.db.execute(kRemember, key.principal, key.method, key.path, key.key, key.body_hash,
+  if (s_.db.execute(kRememberAnswer, key.principal, key.method, key.path, key.key, key.body_hash,
                     answer.status, answer.body, answer.etag, s_.now + kKeep, s_.now) == 0) {
     throw StoreError(StoreError::Kind::kConflict, "another request has the same Idempotency-Key");
   }

@@ -44,7 +44,7 @@ constexpr Sql kInsertAttempt{
 constexpr Sql kRetryOf{"SELECT retry FROM job_payloads WHERE seq = $1"};
 constexpr Sql kFindAttempt{
     "SELECT outcome, error FROM attempts WHERE seq = $1 AND lease_token = $2 LIMIT 1"};
-constexpr Sql kRenew{
+constexpr Sql kRenewLease{
     "UPDATE jobs SET lease_expires_at = $3, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
 constexpr Sql kProgress{
@@ -349,7 +349,7 @@ Result<Job> Jobs::renew(const JobId& id, const std::string& token, std::optional
   const Millis lease = pool ? pool->settings.lease() : s_.rules.pool_defaults.lease();
   job.lease_expires_at = s_.now + extend.value_or(lease);
   job.version += 1;
-  s_.db.post(kRenew, held->seq, token, job.lease_expires_at);
+  s_.db.post(kRenewLease, held->seq, token, job.lease_expires_at);
   return std::move(job);
 }
 

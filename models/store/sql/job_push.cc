@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-constexpr Sql kInsert{
+constexpr Sql kInsertJobRow{
     "INSERT INTO jobs (seq, id, lane_id, pool_id, status, delayed, priority, attempts, "
     "max_retries, "
     "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
@@ -59,7 +59,7 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
 
   row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
   const bool delayed = job.available_at > s_.now;
-  row.seq = s_.db.insert(kInsert, job.id, row.lane, job.pool, delayed, job.priority,
+  row.seq = s_.db.insert(kInsertJobRow, job.id, row.lane, job.pool, delayed, job.priority,
                          job.max_retries, job.available_at, job.created_at, job.expires_at,
                          orNull(job.tenant), orNull(job.unique_key));
   s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),

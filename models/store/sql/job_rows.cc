@@ -13,9 +13,9 @@ constexpr Sql kFindFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1"};
 constexpr Sql kFindState{MUSTER_SELECT_JOB "WHERE j.id = $1"};
 constexpr Sql kHoldFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1 /*for_update j*/"};
 constexpr Sql kHoldState{MUSTER_SELECT_JOB "WHERE j.id = $1 /*for_update j*/"};
-constexpr Sql kPage{MUSTER_SELECT_JOB_WITH_DATA
-                    "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq < $3 AND j.seq >= $4 "
-                    "ORDER BY j.seq DESC LIMIT $5"};
+constexpr Sql kPageOfJobs{MUSTER_SELECT_JOB_WITH_DATA
+                          "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq < $3 AND j.seq >= $4 "
+                          "ORDER BY j.seq DESC LIMIT $5"};
 constexpr Sql kAttempts{
     "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
     "max_rss_bytes, output_tail, error_class FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
@@ -159,7 +159,7 @@ JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::strin
         // A database elsewhere sends all it is asked for, however large.
         asked = s_.db.hasPeers() ? std::min(left, kSentAtOnce) : left;
         got = 0;
-        auto rows = s_.db.query(kPage, lane, name(status), next, from, asked);
+        auto rows = s_.db.query(kPageOfJobs, lane, name(status), next, from, asked);
         while (bytes <= kPageBytes && rows.next()) {
           found.push_back(readRow(*rows, true));
           bytes += found.back().job.data.size() + found.back().job.result.value_or("").size();

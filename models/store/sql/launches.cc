@@ -51,7 +51,7 @@ constexpr Sql kOrphans{
 constexpr Sql kLocal{
     "SELECT worker_id, process_key FROM workers WHERE ended_at IS NULL AND launched_at IS NULL "
     "AND host = $1 AND process_key IS NOT NULL LIMIT $2"};
-constexpr Sql kRecord{
+constexpr Sql kFindLaunchRecord{
     "SELECT failures, successes, retry_at, suspended, crashed_jobs FROM launch_records "
     "WHERE pool_id = $1 AND template_version = $2 AND host = $3"};
 constexpr Sql kSaveRecord{
@@ -320,7 +320,7 @@ const std::string& Launches::hostOf(const Worker& worker) const {
 Launches::Record Launches::load(const std::string& pool, const std::string& version,
                                 const std::string& host) {
   Record record;
-  auto rows = s_.db.query(kRecord, pool, version, host);
+  auto rows = s_.db.query(kFindLaunchRecord, pool, version, host);
   if (!rows.next()) return record;
   record.launches = {rows->integer(0), rows->integer(1), rows->maybeTime(2), rows->integer(3) != 0};
   record.crashed_jobs = parseTexts(rows->text(4));

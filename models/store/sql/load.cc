@@ -65,13 +65,13 @@ constexpr Sql kGaugesBefore{
     "SELECT pending, claimed_now, workers, busy_workers FROM pool_load "
     "WHERE pool_id = $1 AND at < $2 AND pending IS NOT NULL ORDER BY at DESC, node DESC LIMIT 1"};
 
-constexpr Sql kRemoveOld{
+constexpr Sql kRemoveOldLoad{
     "DELETE FROM pool_load WHERE (pool_id, at, node) IN "
     "(SELECT pool_id, at, node FROM pool_load WHERE at < $1 ORDER BY at LIMIT $2)"};
 constexpr Sql kRemoveOldHours{
     "DELETE FROM pool_hours WHERE (pool_id, hour, node) IN "
     "(SELECT pool_id, hour, node FROM pool_hours WHERE hour < $1 ORDER BY hour LIMIT $2)"};
-constexpr Sql kRemoveOf{"DELETE FROM pool_load WHERE pool_id = $1"};
+constexpr Sql kRemoveLoadOf{"DELETE FROM pool_load WHERE pool_id = $1"};
 constexpr Sql kRemoveHoursOf{"DELETE FROM pool_hours WHERE pool_id = $1"};
 
 LoadGauges readGauges(const SqlRows& row, int first) {
@@ -200,12 +200,12 @@ LoadGauges Load::gaugesBefore(const PoolId& pool, Time before) {
 }
 
 std::int64_t Load::removeOld(Time before, int limit) {
-  return s_.db.execute(kRemoveOld, before, limit) +
+  return s_.db.execute(kRemoveOldLoad, before, limit) +
          s_.db.execute(kRemoveOldHours, Time(s_.now - kHoursKept), limit);
 }
 
 void Load::removeOf(const PoolId& pool) {
-  s_.db.post(kRemoveOf, pool);
+  s_.db.post(kRemoveLoadOf, pool);
   s_.db.post(kRemoveHoursOf, pool);
 }
 

@@ -17,18 +17,18 @@
 namespace muster {
 namespace {
 
-constexpr Sql kFind{
+constexpr Sql kFindPool{
     "SELECT pool_id, settings, version, created_at, updated_at FROM pools WHERE pool_id = $1"};
-constexpr Sql kList{
+constexpr Sql kListPools{
     "SELECT pool_id, settings, version, created_at, updated_at FROM pools "
     "WHERE pool_id > $1 ORDER BY pool_id LIMIT $2"};
-constexpr Sql kInsert{
+constexpr Sql kInsertPool{
     "INSERT INTO pools (pool_id, settings, version, created_at, updated_at) "
     "VALUES ($1, $2, 1, $3, $3) ON CONFLICT (pool_id) DO NOTHING"};
-constexpr Sql kUpdate{
+constexpr Sql kUpdatePool{
     "UPDATE pools SET settings = $2, version = version + 1, updated_at = $3 "
     "WHERE pool_id = $1 AND version = $4"};
-constexpr Sql kDelete{"DELETE FROM pools WHERE pool_id = $1"};
+constexpr Sql kDeletePool{"DELETE FROM pools WHERE pool_id = $1"};
 constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id = $1"};
 constexpr Sql kFindLane{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
@@ -114,7 +114,7 @@ std::shared_ptr<const Pool> Pools::find(const PoolId& id) {
     const auto cached = s_.pool_cache.find(id.str());
     if (cached != s_.pool_cache.end()) return cached->second.pool;
   }
-  auto rows = s_.db.query(kFind, id);
+  auto rows = s_.db.query(kFindPool, id);
   return rows.next() ? decode(*rows) : nullptr;
 }
 
@@ -171,14 +171,14 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   Event event;
   event.pool = id.str();
   if (!old) {
-    if (s_.db.execute(kInsert, id, text, s_.now) == 0) return Saved{find(id), false};
+    if (s_.db.execute(kInsertPool, id, text, s_.now) == 0) return Saved{find(id), false};
     s_.catalogChanged();
     event.type = event_type::kPoolCreated;
     s_.emit(std::move(event));
     return Saved{find(id), true};
   }
   if (old->given == given) return Saved{std::move(old), false};
-  s_.db.execute(kUpdate, id, text, s_.now, old->version);
+  s_.db.execute(kUpdatePool, id, text, s_.now, old->version);
   s_.pool_cache.erase(id.str());
   s_.catalogChanged();
   // What it counted means nothing once it is switched on again.
@@ -207,7 +207,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   s_.db.post(kDeleteCounts, id);
   s_.db.post(kDeleteLanes, id);
   s_.db.post(kDeleteTenants, id);
-  s_.db.post(kDelete, id);
+  s_.db.post(kDeletePool, id);
   s_.catalogChanged();
   Launches(s_).removeOf(id);
   Scaling(s_).removeOf(id);
@@ -226,7 +226,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
 
 std::vector<std::shared_ptr<const Pool>> Pools::list(const std::string& after, int limit) {
   std::vector<std::shared_ptr<const Pool>> pools;
-  auto rows = s_.db.query(kList, after, limit);
+  auto rows = s_.db.query(kListPools, after, limit);
   while (rows.next()) pools.push_back(decode(*rows));
   return pools;
 }

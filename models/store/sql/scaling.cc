@@ -37,7 +37,7 @@ constexpr Sql kIdleLaunched{
     MUSTER_SELECT_DRAINABLE("AND w.launched_at IS NOT NULL ", "HAVING max(j.claimed_at) IS NULL ")};
 constexpr Sql kMemory{
     "SELECT last_scaled_at, level, spare_since, spare_least FROM pool_scaling WHERE pool_id = $1"};
-constexpr Sql kRemember{
+constexpr Sql kRememberScale{
     "INSERT INTO pool_scaling (pool_id, last_scaled_at, level, spare_since, spare_least) "
     "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (pool_id) DO UPDATE SET "
     "last_scaled_at = excluded.last_scaled_at, level = excluded.level, "
@@ -162,7 +162,7 @@ void Scaling::apply(const Pool& pool, const ScaleDecision& decision) {
   ScaleMemory after = before;
   after.note(decision, rules, s_.now);
   if (after == before) return;
-  s_.db.execute(kRemember, pool.id, after.last_scaled_at, after.level, after.spare_since,
+  s_.db.execute(kRememberScale, pool.id, after.last_scaled_at, after.level, after.spare_since,
                 after.spare_least);
 }
 

@@ -13,19 +13,19 @@ constexpr auto kKeepDeliveries = std::chrono::hours(24);
   "SELECT name, spec, configured, version, created_at, updated_at, due_from, last_fired_at " \
   "FROM triggers "
 
-constexpr Sql kFind{MUSTER_SELECT_TRIGGER "WHERE name = $1"};
-constexpr Sql kAll{MUSTER_SELECT_TRIGGER "ORDER BY name"};
-constexpr Sql kCount{"SELECT count(*) FROM triggers"};
+constexpr Sql kFindTrigger{MUSTER_SELECT_TRIGGER "WHERE name = $1"};
+constexpr Sql kAllTriggers{MUSTER_SELECT_TRIGGER "ORDER BY name"};
+constexpr Sql kCountTriggers{"SELECT count(*) FROM triggers"};
 constexpr Sql kFingerprint{
     "SELECT count(*), CAST(coalesce(sum(version), 0) AS BIGINT), coalesce(max(updated_at), 0) "
     "FROM triggers"};
-constexpr Sql kInsert{
+constexpr Sql kInsertTrigger{
     "INSERT INTO triggers (name, spec, configured, version, created_at, updated_at, due_from) "
     "VALUES ($1, $2, $3, 1, $4, $4, $4)"};
-constexpr Sql kUpdate{
+constexpr Sql kUpdateTrigger{
     "UPDATE triggers SET spec = $2, configured = $3, version = version + 1, updated_at = $4, "
     "due_from = $5 WHERE name = $1 AND version = $6"};
-constexpr Sql kDelete{"DELETE FROM triggers WHERE name = $1"};
+constexpr Sql kDeleteTrigger{"DELETE FROM triggers WHERE name = $1"};
 constexpr Sql kFired{
     "UPDATE triggers SET last_fired_at = $2 "
     "WHERE name = $1 AND (last_fired_at IS NULL OR last_fired_at < $2)"};
@@ -34,7 +34,7 @@ constexpr Sql kFiredOnSchedule{
 constexpr Sql kFindDelivery{
     "SELECT run_id FROM hook_deliveries "
     "WHERE trigger_name = $1 AND delivery = $2 AND expires_at > $3"};
-constexpr Sql kDeliver{
+constexpr Sql kRecordHookMessage{
     "INSERT INTO hook_deliveries (trigger_name, delivery, run_id, expires_at) "
     "VALUES ($1, $2, $3, $4) ON CONFLICT (trigger_name, delivery) "
     "DO UPDATE SET run_id = excluded.run_id, expires_at = excluded.expires_at"};
@@ -43,7 +43,7 @@ constexpr Sql kRemoveDeliveries{
     "(SELECT trigger_name, delivery FROM hook_deliveries WHERE expires_at <= $1 "
     "ORDER BY expires_at LIMIT $2)"};
 
-Trigger readRow(const SqlRows& row) {
+Trigger readTriggerRow(const SqlRows& row) {
   Trigger trigger;
   trigger.spec = unpackTrigger(row.string(0), row.text(1));
   trigger.configured = row.integer(2) != 0;
@@ -69,14 +69,14 @@ Status checkChange(const Trigger& trigger, IfVersion if_version) {
 }  // namespace
 
 std::optional<Trigger> Triggers::find(const std::string& name) {
-  auto rows = s_.db.query(kFind, name);
-  return rows.next() ? std::optional(readRow(*rows)) : std::nullopt;
+  auto rows = s_.db.query(kFindTrigger, name);
+  return rows.next() ? std::optional(readTriggerRow(*rows)) : std::nullopt;
 }
 
 std::vector<Trigger> Triggers::all() {
   std::vector<Trigger> triggers;
-  auto rows = s_.db.query(kAll);
-  while (rows.next()) triggers.push_back(readRow(*rows));
+  auto rows = s_.db.query(kAllTriggers);
+  while (rows.next()) triggers.push_back(readTriggerRow(*rows));
   return triggers;
 }
 
@@ -90,21 +90,21 @@ std::string Triggers::fingerprint() {
 void Triggers::save(const TriggerSpec& spec, bool configured, const std::optional<Trigger>& old) {
   const std::string text = packTrigger(spec);
   if (!old) {
-    s_.db.execute(kInsert, spec.name, text, configured, s_.now);
+    s_.db.execute(kInsertTrigger, spec.name, text, configured, s_.now);
     return;
   }
   // A schedule that was changed, or stood still, is not made up for.
   const bool goes_on = old->spec.schedule == spec.schedule && old->spec.timezone == spec.timezone &&
                        old->spec.enabled;
-  s_.db.execute(kUpdate, spec.name, text, configured, s_.now, goes_on ? old->due_from : s_.now,
-                old->version);
+  s_.db.execute(kUpdateTrigger, spec.name, text, configured, s_.now,
+                goes_on ? old->due_from : s_.now, old->version);
 }
 
 Result<Triggers::Saved> Triggers::put(const TriggerSpec& spec, IfVersion if_version) {
   const auto old = find(spec.name);
   if (!old) {
     if (if_version) return fail(ErrorCode::kVersionMismatch, "the trigger does not exist yet");
-    auto rows = s_.db.query(kCount);
+    auto rows = s_.db.query(kCountTriggers);
     if (rows.next() && rows->integer(0) >= kMost) {
       return fail(ErrorCode::kTooMany, "there are " + std::to_string(kMost) + " triggers already");
     }
@@ -121,7 +121,7 @@ Status Triggers::remove(const std::string& name, IfVersion if_version) {
   const auto trigger = find(name);
   if (!trigger) return fail(ErrorCode::kNotFound, "there is no trigger '" + name + "'");
   if (auto ok = checkChange(*trigger, if_version); !ok) return ok;
-  s_.db.execute(kDelete, name);
+  s_.db.execute(kDeleteTrigger, name);
   return {};
 }
 
@@ -130,7 +130,7 @@ void Triggers::replaceConfigured(const std::vector<TriggerSpec>& specs) {
     const bool stays = std::any_of(specs.begin(), specs.end(), [&](const TriggerSpec& spec) {
       return spec.name == trigger.spec.name;
     });
-    if (trigger.configured && !stays) s_.db.execute(kDelete, trigger.spec.name);
+    if (trigger.configured && !stays) s_.db.execute(kDeleteTrigger, trigger.spec.name);
   }
   for (const TriggerSpec& spec : specs) {
     const auto old = find(spec.name);
@@ -183,7 +183,7 @@ std::optional<std::string> Triggers::deliver(const std::string& name, const std:
     auto rows = s_.db.query(kFindDelivery, name, delivery, s_.now);
     if (rows.next()) return rows->string(0);
   }
-  s_.db.execute(kDeliver, name, delivery, run_id, s_.now + kKeepDeliveries);
+  s_.db.execute(kRecordHookMessage, name, delivery, run_id, s_.now + kKeepDeliveries);
   return std::nullopt;
 }
 

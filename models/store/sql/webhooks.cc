@@ -17,21 +17,23 @@ namespace {
   "(SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = w.webhook_id AND d.next_at " \
   "IS NOT NULL)"
 
-constexpr Sql kFind{"SELECT " MUSTER_WEBHOOK_COLUMNS " FROM webhooks w WHERE w.webhook_id = $1"};
-constexpr Sql kList{"SELECT " MUSTER_WEBHOOK_COLUMNS
-                    " FROM webhooks w WHERE w.webhook_id > $1 ORDER BY w.webhook_id LIMIT $2"};
-constexpr Sql kReaders{
+constexpr Sql kFindWebhook{"SELECT " MUSTER_WEBHOOK_COLUMNS
+                           " FROM webhooks w WHERE w.webhook_id = $1"};
+constexpr Sql kListWebhooks{
+    "SELECT " MUSTER_WEBHOOK_COLUMNS
+    " FROM webhooks w WHERE w.webhook_id > $1 ORDER BY w.webhook_id LIMIT $2"};
+constexpr Sql kEventReaders{
     "SELECT " MUSTER_WEBHOOK_COLUMNS
     ", (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.webhook_id = w.webhook_id "
     "AND d.next_at IS NOT NULL), "
     "(SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.webhook_id = w.webhook_id "
     "AND d.next_at > $1) FROM webhooks w WHERE w.enabled = 1 ORDER BY w.webhook_id"};
-constexpr Sql kCount{"SELECT count(*) FROM webhooks"};
-constexpr Sql kInsert{
+constexpr Sql kCountWebhooks{"SELECT count(*) FROM webhooks"};
+constexpr Sql kInsertWebhook{
     "INSERT INTO webhooks (webhook_id, url, types, pool_id, description, enabled, secret, version, "
     "created_at, updated_at, after_seq, events_expired) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $8, $9, 0)"};
-constexpr Sql kSave{
+constexpr Sql kSaveWebhook{
     "UPDATE webhooks SET url = $2, types = $3, pool_id = $4, description = $5, enabled = $6, "
     "disabled_reason = $7, secret = $8, old_secret = $9, old_secret_until = $10, "
     "version = version + 1, updated_at = $11, failing_since = $12, last_error = $13 "
@@ -43,7 +45,7 @@ constexpr Sql kRemovePending{
 constexpr Sql kAdvance{
     "UPDATE webhooks SET after_seq = $3, events_expired = events_expired + $4 "
     "WHERE webhook_id = $1 AND after_seq = $2 AND enabled = 1"};
-constexpr Sql kDeliver{
+constexpr Sql kAddDelivery{
     "INSERT INTO webhook_deliveries (webhook_id, event_seq, type, body, status, attempts, "
     "created_at, next_at) VALUES ($1, $2, $3, $4, 'pending', 0, $5, $5)"};
 
@@ -68,7 +70,7 @@ constexpr Sql kResend{
     "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_at = $3, "
     "finished_at = NULL WHERE webhook_id = $1 AND event_seq = $2"};
 // Of the try that was read with so many before it, and of no other.
-constexpr Sql kRecord{
+constexpr Sql kRecordDelivery{
     "UPDATE webhook_deliveries SET status = $4, attempts = attempts + 1, next_at = $5, "
     "finished_at = $6, last_attempt_at = $7, response_status = $8, duration_ms = $9, "
     "response_body = $10, error = $11 "
@@ -84,7 +86,7 @@ constexpr Sql kDisable{
     "updated_at = $3 WHERE webhook_id = $1 AND enabled = 1 AND failing_since <= $4"};
 
 constexpr Sql kPending{"SELECT count(*) FROM webhook_deliveries WHERE next_at IS NOT NULL"};
-constexpr Sql kRemoveOld{
+constexpr Sql kRemoveOldDeliveries{
     "DELETE FROM webhook_deliveries WHERE (webhook_id, event_seq) IN "
     "(SELECT webhook_id, event_seq FROM webhook_deliveries WHERE finished_at < $1 "
     "ORDER BY finished_at LIMIT $2)"};
@@ -170,7 +172,7 @@ void Webhooks::emit(std::string_view type, const WebhookId& id, std::string_view
 Result<Webhook> Webhooks::create(const WebhookSpec& spec,
                                  const std::optional<std::string>& secret) {
   {
-    auto rows = s_.db.query(kCount);
+    auto rows = s_.db.query(kCountWebhooks);
     if (rows.next() && rows->integer(0) >= kMost) {
       return fail(ErrorCode::kTooMany, "there are " + std::to_string(kMost) + " webhooks already");
     }
@@ -179,20 +181,20 @@ Result<Webhook> Webhooks::create(const WebhookSpec& spec,
   // Its own creation it need not be told.
   emit(event_type::kWebhookCreated, id);
   const std::int64_t present = Events(s_).last();
-  s_.db.execute(kInsert, id, spec.url, joined(spec.types), orNull(spec.pool),
+  s_.db.execute(kInsertWebhook, id, spec.url, joined(spec.types), orNull(spec.pool),
                 orNull(spec.description), spec.enabled,
                 secret ? *secret : newStandardSecret(s_.random), s_.now, present);
   return *find(id);
 }
 
 std::optional<Webhook> Webhooks::find(const WebhookId& id) {
-  auto rows = s_.db.query(kFind, id);
+  auto rows = s_.db.query(kFindWebhook, id);
   return rows.next() ? std::optional(readWebhookRow(*rows)) : std::nullopt;
 }
 
 std::vector<Webhook> Webhooks::list(const std::string& after, int limit) {
   std::vector<Webhook> webhooks;
-  auto rows = s_.db.query(kList, after, limit);
+  auto rows = s_.db.query(kListWebhooks, after, limit);
   while (rows.next()) webhooks.push_back(readWebhookRow(*rows));
   return webhooks;
 }
@@ -207,7 +209,7 @@ Result<Webhook> Webhooks::guarded(const WebhookId& id, const IfVersion& version)
 
 void Webhooks::save(const Webhook& webhook) {
   const WebhookSpec& spec = webhook.spec;
-  s_.db.execute(kSave, webhook.id, spec.url, joined(spec.types), orNull(spec.pool),
+  s_.db.execute(kSaveWebhook, webhook.id, spec.url, joined(spec.types), orNull(spec.pool),
                 orNull(spec.description), spec.enabled, orNull(webhook.disabled_reason),
                 webhook.secret, orNull(webhook.old_secret), webhook.old_secret_until, s_.now,
                 webhook.failing_since, orNull(webhook.last_error));
@@ -285,7 +287,7 @@ Result<WebhookDelivery> Webhooks::resend(const WebhookId& id, const std::string&
 
 std::vector<Webhooks::Reader> Webhooks::readers() {
   std::vector<Reader> readers;
-  auto rows = s_.db.query(kReaders, s_.now);
+  auto rows = s_.db.query(kEventReaders, s_.now);
   while (rows.next()) {
     readers.push_back({readWebhookRow(*rows), rows->maybeTime(19), rows->maybeTime(20)});
   }
@@ -297,7 +299,7 @@ bool Webhooks::advance(const Found& found) {
     return false;
   }
   for (const Event& event : found.events) {
-    s_.db.post(kDeliver, found.webhook, event.seq, event.type, writeWebhookBody(event), s_.now);
+    s_.db.post(kAddDelivery, found.webhook, event.seq, event.type, writeWebhookBody(event), s_.now);
   }
   return true;
 }
@@ -315,7 +317,7 @@ DeliveryVerdict::Kind Webhooks::record(const WebhookDelivery& delivery, const We
   const std::string_view status = again                              ? delivery_status::kPending
                                   : verdict.kind == Kind::kDelivered ? delivery_status::kDelivered
                                                                      : delivery_status::kFailed;
-  s_.db.post(kRecord, delivery.webhook, delivery.event_seq, delivery.attempts, status,
+  s_.db.post(kRecordDelivery, delivery.webhook, delivery.event_seq, delivery.attempts, status,
              again ? std::optional(s_.now + verdict.wait) : std::nullopt,
              again ? std::nullopt : std::optional(s_.now), s_.now,
              made.status ? SqlValue(std::int64_t{*made.status}) : SqlValue(), made.took.count(),
@@ -341,7 +343,7 @@ std::int64_t Webhooks::pending() {
 }
 
 std::int64_t Webhooks::removeOldDeliveries(Time before, int limit) {
-  return s_.db.execute(kRemoveOld, before, limit);
+  return s_.db.execute(kRemoveOldDeliveries, before, limit);
 }
 
 }  // namespace muster

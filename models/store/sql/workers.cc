@@ -17,14 +17,15 @@ namespace {
   "launch_token_hash, launch_verdict, process_key, exited_at, exit_code, exit_signal, "        \
   "max_rss_bytes, node_id FROM workers "
 
-constexpr Sql kFind{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
+constexpr Sql kFindWorker{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
 #define MUSTER_SELECT_CLAIMER                                                             \
   "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id " \
   "FROM workers "
 constexpr Sql kClaimer{MUSTER_SELECT_CLAIMER "WHERE worker_id = $1"};
 constexpr Sql kClaimers{MUSTER_SELECT_CLAIMER "WHERE worker_id = ANY (CAST($1 AS TEXT[]))"};
-constexpr Sql kPage{MUSTER_SELECT_WORKER "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
+constexpr Sql kPageOfWorkers{MUSTER_SELECT_WORKER
+                             "WHERE worker_id > $1 ORDER BY worker_id LIMIT $2"};
 constexpr Sql kPageOfPool{MUSTER_SELECT_WORKER
                           "WHERE pool_id = $3 AND worker_id > $1 ORDER BY worker_id LIMIT $2"};
 constexpr Sql kSilentSince{
@@ -47,7 +48,7 @@ constexpr Sql kPut{
     "launched_at = NULL, start_deadline = NULL, launch_token_hash = NULL, launch_verdict = NULL, "
     "exited_at = NULL, exit_code = NULL, exit_signal = NULL, max_rss_bytes = NULL, "
     "version = workers.version + 1"};
-constexpr Sql kBeat{
+constexpr Sql kWorkerHeartbeat{
     "UPDATE workers SET last_heartbeat = $2, metadata = coalesce($3, metadata), "
     "metrics = coalesce($4, metrics) "
     "WHERE worker_id = $1 AND ended_at IS NULL"};
@@ -57,7 +58,7 @@ constexpr Sql kChange{
 constexpr Sql kEnd{
     "UPDATE workers SET status = $2, status_reason = $3, ended_at = $4, current_task = NULL, "
     "version = version + 1 WHERE worker_id = $1 AND ended_at IS NULL"};
-constexpr Sql kDelete{"DELETE FROM workers WHERE worker_id = $1"};
+constexpr Sql kDeleteWorker{"DELETE FROM workers WHERE worker_id = $1"};
 constexpr Sql kCountByStatus{
     "SELECT status, count(*) FROM workers WHERE pool_id = $1 "
     "AND status IN ('starting', 'active', 'terminating', 'lost') GROUP BY status"};
@@ -150,7 +151,7 @@ Error Workers::gone(const WorkerId& id, std::string_view status) {
 
 std::optional<Worker> Workers::find(const WorkerId& id) {
   s_.flushTries();
-  auto rows = s_.db.query(kFind, id);
+  auto rows = s_.db.query(kFindWorker, id);
   if (!rows.next()) return std::nullopt;
   return readRow(*rows);
 }
@@ -193,7 +194,7 @@ Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& cha
     rows.next();
     metadata = mergeObjects(readRow(*rows).metadata, *change.metadata);
   }
-  s_.db.post(kBeat, id, s_.now, metadata, change.metrics);
+  s_.db.post(kWorkerHeartbeat, id, s_.now, metadata, change.metrics);
   return beat;
 }
 
@@ -241,7 +242,7 @@ Status Workers::remove(const WorkerId& id, IfVersion if_version) {
     return fail(ErrorCode::kWorkerActive, "the worker is " + worker->status + "; end it first");
   }
   s_.db.post(kDeleteOutput, id);
-  s_.db.post(kDelete, id);
+  s_.db.post(kDeleteWorker, id);
   return {};
 }
 
@@ -272,7 +273,7 @@ WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& curs
   WorkerPage page;
   std::string after = cursor;
   for (;;) {
-    auto rows = filter.pool.empty() ? s_.db.query(kPage, after, kChunk)
+    auto rows = filter.pool.empty() ? s_.db.query(kPageOfWorkers, after, kChunk)
                                     : s_.db.query(kPageOfPool, after, kChunk, filter.pool);
     int read = 0;
     while (rows.next()) {

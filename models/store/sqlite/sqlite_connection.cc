@@ -34,9 +34,9 @@ std::string numbered(std::string_view sql) {
   return text;
 }
 
-constexpr Sql kHasTable{"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1"};
-constexpr Sql kBegin{"BEGIN IMMEDIATE"};
-constexpr Sql kCommit{"COMMIT"};
+constexpr Sql kSqliteHasTable{"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1"};
+constexpr Sql kSqliteBegin{"BEGIN IMMEDIATE"};
+constexpr Sql kSqliteCommit{"COMMIT"};
 
 // Before the first connection of the process. Counting memory takes a lock for each allocation.
 void configureOnce() {
@@ -138,7 +138,9 @@ void SqliteConnection::script(const std::string& sql) {
   }
 }
 
-bool SqliteConnection::hasTable(const std::string& name) { return query(kHasTable, name).next(); }
+bool SqliteConnection::hasTable(const std::string& name) {
+  return query(kSqliteHasTable, name).next();
+}
 
 SqliteConnection::Statement& SqliteConnection::prepare(Sql sql) {
   auto& statement = statements_[sql.text];
@@ -166,8 +168,8 @@ std::int64_t SqliteConnection::runInsert(Sql sql, std::span<SqlValue> values) {
   return sqlite3_last_insert_rowid(db_);
 }
 
-void SqliteConnection::begin() { run(kBegin, {}); }
-void SqliteConnection::commit() { run(kCommit, {}); }
+void SqliteConnection::begin() { run(kSqliteBegin, {}); }
+void SqliteConnection::commit() { run(kSqliteCommit, {}); }
 void SqliteConnection::rollback() noexcept {
   sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
 }

@@ -13,8 +13,8 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxBatch = 1'000;
-constexpr int kReaders = 2;
+constexpr std::size_t kSqliteMaxBatch = 1'000;
+constexpr int kSqliteReaders = 2;
 
 // A handle on the write-ahead log of the database, or -1 where no flush is wanted.
 int openLog(const std::string& path, Durability durability) {
@@ -40,7 +40,7 @@ SqliteStorage::SqliteStorage(SqliteFile file, std::unique_ptr<SqliteConnection> 
   writer_ = std::jthread([this] { writeLoop(); });
   if (wal_ >= 0) syncer_ = std::jthread([this] { syncLoop(); });
   if (file_.path() == ":memory:") return;
-  for (int i = 0; i < kReaders; ++i) readers_.emplace_back([this] { readLoop(); });
+  for (int i = 0; i < kSqliteReaders; ++i) readers_.emplace_back([this] { readLoop(); });
 }
 
 SqliteStorage::~SqliteStorage() {
@@ -80,7 +80,7 @@ Storage::Commits SqliteStorage::commits() {
 void SqliteStorage::writeLoop() {
   for (;;) {
     Finished finished;
-    finished.items = writes_.take(kMaxBatch);
+    finished.items = writes_.take(kSqliteMaxBatch);
     if (finished.items.empty()) return;
     const std::int64_t changes = connection_->changes();
     runBatch(finished.items);
@@ -116,7 +116,7 @@ bool SqliteStorage::needsSync(const Finished& finished, bool changed) {
 bool SqliteStorage::gatherMore(std::vector<WaitingUnit>& batch) {
   std::unique_lock lock(writes_.mutex);
   writes_.filled.wait(lock, [this] { return syncing_ == 0 || !writes_.items.empty(); });
-  if (syncing_ == 0 || batch.size() >= kMaxBatch) return false;
+  if (syncing_ == 0 || batch.size() >= kSqliteMaxBatch) return false;
   std::move(writes_.items.begin(), writes_.items.end(), std::back_inserter(batch));
   writes_.items.clear();
   return true;
@@ -133,7 +133,7 @@ bool SqliteStorage::flush() {
 void SqliteStorage::syncLoop() {
   std::string why;
   for (;;) {
-    auto batches = unsynced_.take(kMaxBatch);
+    auto batches = unsynced_.take(kSqliteMaxBatch);
     if (batches.empty()) break;
     const bool durable = flush();
     if (!durable && why.empty()) why = std::strerror(errno);

@@ -1,4 +1,4 @@
-#include "app/cli/doctor_checks.h"
+#include "app/cli/service/doctor_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -5,13 +5,13 @@
 namespace muster {
 namespace {
 
-std::string textFor(const std::string& items) {
+std::string textForTimeline(const std::string& items) {
   const auto answer = JsonAnswer::parse("{\"items\":[" + items + "]}");
   return timelineTable(answer->root()).render(0, false);
 }
 
 TEST(TimelineView, aLineForEachPieceWithABarForTheQueue) {
-  EXPECT_EQ(textFor(R"(
+  EXPECT_EQ(textForTimeline(R"(
       {"at":"2026-01-15T09:28:00.000Z","peak_queue_depth":0,"workers":0,"busy_workers":0,"added":0,
        "done":0,"failed":0,"poisoned":0,"wait_p50_ms":0,"wait_p95_ms":0,"run_p95_ms":0},
       {"at":"2026-01-15T09:29:00.000Z","peak_queue_depth":100,"workers":4,"busy_workers":3,

@@ -80,8 +80,8 @@ const SettingRow& rowOf(const Sample& sample) {
   return *row;
 }
 
-SettingsDraft draftOf(const std::string& yaml, const Environment& env = {},
-                      const std::map<std::string, std::string>& flags = {}) {
+SettingsDraft draftFrom(const std::string& yaml, const Environment& env = {},
+                        const std::map<std::string, std::string>& flags = {}) {
   SettingsDraft draft;
   readYamlSettings("muster.yml", yaml, draft);
   readEnvironmentSettings(env, draft);
@@ -120,7 +120,7 @@ TEST(SettingsSources, everySettingHasASample) {
 
 TEST(SettingsSources, everySettingIsReadFromTheFile) {
   for (const auto& sample : kSamples) {
-    const auto draft = draftOf(sample.name + ": " + quoted(sample.good) + "\n");
+    const auto draft = draftFrom(sample.name + ": " + quoted(sample.good) + "\n");
     EXPECT_TRUE(draft.faults.empty()) << sample.name;
     EXPECT_EQ(rowOf(sample).show(draft.settings), sample.good) << sample.name;
   }
@@ -129,7 +129,7 @@ TEST(SettingsSources, everySettingIsReadFromTheFile) {
 TEST(SettingsSources, everySettingIsReadFromTheEnvironment) {
   for (const auto& sample : kSamples) {
     const auto& row = rowOf(sample);
-    const auto draft = draftOf("", {{row.environment(), sample.good}});
+    const auto draft = draftFrom("", {{row.environment(), sample.good}});
     EXPECT_TRUE(draft.faults.empty()) << sample.name;
     EXPECT_TRUE(draft.settings.warnings.empty()) << sample.name;
     EXPECT_EQ(row.show(draft.settings), sample.good) << sample.name;
@@ -138,7 +138,7 @@ TEST(SettingsSources, everySettingIsReadFromTheEnvironment) {
 
 TEST(SettingsSources, everySettingIsReadFromAFlag) {
   for (const auto& sample : kSamples) {
-    const auto draft = draftOf("", {}, {{sample.name, sample.good}});
+    const auto draft = draftFrom("", {}, {{sample.name, sample.good}});
     EXPECT_TRUE(draft.faults.empty()) << sample.name;
     EXPECT_EQ(rowOf(sample).show(draft.settings), sample.good) << sample.name;
   }
@@ -151,8 +151,8 @@ TEST(SettingsSources, bareNamesAreReadFromFileAndEnvironment) {
     if (row.bare_name.empty()) continue;
     ++bare_names;
     const std::string bare(row.bare_name);
-    EXPECT_EQ(row.show(draftOf(bare + ": " + sample.good).settings), sample.good) << bare;
-    EXPECT_EQ(row.show(draftOf("", {{bare, sample.good}}).settings), sample.good) << bare;
+    EXPECT_EQ(row.show(draftFrom(bare + ": " + sample.good).settings), sample.good) << bare;
+    EXPECT_EQ(row.show(draftFrom("", {{bare, sample.good}}).settings), sample.good) << bare;
   }
   EXPECT_EQ(bare_names, 13);
 }
@@ -162,8 +162,8 @@ TEST(SettingsSources, flagBeatsEnvironmentBeatsFileBeatsDefault) {
     const auto& row = rowOf(sample);
     const std::string file = sample.name + ": " + quoted(sample.good);
     const Environment env = {{row.environment(), sample.other}};
-    EXPECT_EQ(row.show(draftOf(file, env).settings), sample.other) << sample.name;
-    EXPECT_EQ(row.show(draftOf(file, env, {{sample.name, sample.good}}).settings), sample.good)
+    EXPECT_EQ(row.show(draftFrom(file, env).settings), sample.other) << sample.name;
+    EXPECT_EQ(row.show(draftFrom(file, env, {{sample.name, sample.good}}).settings), sample.good)
         << sample.name;
     EXPECT_NE(row.show(Settings{}), sample.good) << sample.name;
   }
@@ -171,8 +171,8 @@ TEST(SettingsSources, flagBeatsEnvironmentBeatsFileBeatsDefault) {
 
 TEST(SettingsSources, everySettingRefusesWhatItCannotUse) {
   for (const auto& sample : kSamples) {
-    const auto draft = draftOf("\n  \n" + sample.name + ":  " + quoted(sample.bad) + "\n", {},
-                               {{sample.name, sample.bad}});
+    const auto draft = draftFrom("\n  \n" + sample.name + ":  " + quoted(sample.bad) + "\n", {},
+                                 {{sample.name, sample.bad}});
     ASSERT_EQ(draft.faults.size(), 2u) << sample.name;
     EXPECT_EQ(draft.faults[0].pointer, "muster.yml:3:" + std::to_string(sample.name.size() + 4));
     EXPECT_EQ(draft.faults[0].detail,
@@ -184,15 +184,15 @@ TEST(SettingsSources, everySettingRefusesWhatItCannotUse) {
 
 TEST(SettingsSources, prefixedVariableBeatsTheBareOne) {
   const Environment env = {{"MAX_RETRIES", "4"}, {"MUSTER_MAX_RETRIES", "6"}};
-  EXPECT_EQ(draftOf("", env).settings.max_retries, 6);
+  EXPECT_EQ(draftFrom("", env).settings.max_retries, 6);
 }
 
 TEST(SettingsSources, unknownVariablesWithOurPrefixAreWarnedAbout) {
-  const auto draft = draftOf("", {{"MUSTER_LISTN", "x"},
-                                  {"MUSTER_TOKEN", "secret"},
-                                  {"MUSTER_PORT", "tcp://10.0.0.1:80"},
-                                  {"MUSTER_SERVICE_HOST", "10.0.0.1"},
-                                  {"MUSTER_STORE", ""}});
+  const auto draft = draftFrom("", {{"MUSTER_LISTN", "x"},
+                                    {"MUSTER_TOKEN", "secret"},
+                                    {"MUSTER_PORT", "tcp://10.0.0.1:80"},
+                                    {"MUSTER_SERVICE_HOST", "10.0.0.1"},
+                                    {"MUSTER_STORE", ""}});
   EXPECT_TRUE(draft.faults.empty());
   ASSERT_EQ(draft.settings.warnings.size(), 1u);
   EXPECT_EQ(draft.settings.warnings[0],
@@ -201,9 +201,9 @@ TEST(SettingsSources, unknownVariablesWithOurPrefixAreWarnedAbout) {
 
 TEST(SettingsSources, listsMayBeListsOrTextWithCommas) {
   const std::vector<std::string> both = {"a.example", "b.example"};
-  EXPECT_EQ(draftOf("allowed_hosts: [a.example, b.example]").settings.allowed_hosts, both);
-  EXPECT_EQ(draftOf("allowed_hosts: a.example, b.example").settings.allowed_hosts, both);
-  EXPECT_TRUE(draftOf("allowed_hosts: []").settings.allowed_hosts.empty());
+  EXPECT_EQ(draftFrom("allowed_hosts: [a.example, b.example]").settings.allowed_hosts, both);
+  EXPECT_EQ(draftFrom("allowed_hosts: a.example, b.example").settings.allowed_hosts, both);
+  EXPECT_TRUE(draftFrom("allowed_hosts: []").settings.allowed_hosts.empty());
 }
 
 TEST(LoadSettings, readsTheNamedFileAndChecksTheWhole) {
@@ -266,25 +266,25 @@ TEST(CheckSettings, tokensOrInsecureOpenOtherAddresses) {
   const std::string token =
       "tokens: [{name: a, scopes: [read], sha256: " + std::string(64, 'a') + "}]";
   for (const std::string& more : {std::string("insecure: on"), token}) {
-    auto draft = draftOf("listen: 0.0.0.0:80\n" + more);
+    auto draft = draftFrom("listen: 0.0.0.0:80\n" + more);
     checkSettings(draft);
     EXPECT_TRUE(draft.faults.empty()) << more;
   }
 }
 
 TEST(CheckSettings, pairsMustAgree) {
-  auto draft = draftOf("ticker: on\nstale_threshold_seconds: 10\n");
+  auto draft = draftFrom("ticker: on\nstale_threshold_seconds: 10\n");
   checkSettings(draft);
   ASSERT_EQ(draft.faults.size(), 1u);
   EXPECT_EQ(draft.faults[0].pointer, "muster.yml:2:26");
 }
 
 TEST(CheckSettings, aClusterNeedsAStoreThatCanBeSharedAndTimesThatFit) {
-  struct Case {
+  struct Fault {
     std::string yaml;
     std::string fault;  // the beginning of it; "" when there is none
   };
-  const std::vector<Case> cases = {
+  const std::vector<Fault> cases = {
       {"cluster: auto", ""},
       {"cluster: off", ""},
       {"cluster: on", "cluster is on, which only a PostgreSQL store"},
@@ -299,7 +299,7 @@ TEST(CheckSettings, aClusterNeedsAStoreThatCanBeSharedAndTimesThatFit) {
       {"node_dead_seconds: 30", "node_dead_seconds is 30, expected more than node_stale_seconds"},
   };
   for (const auto& [yaml, fault] : cases) {
-    auto draft = draftOf(yaml);
+    auto draft = draftFrom(yaml);
     checkSettings(draft);
     ASSERT_EQ(draft.faults.size(), fault.empty() ? 0U : 1U) << yaml;
     if (fault.empty()) continue;
@@ -321,7 +321,7 @@ TEST(CheckSettings, aPostgresStoreMakesACluster) {
 TEST(PoolDefaults, comeFromTheSettings) {
   EXPECT_EQ(poolDefaults(Settings{}), PoolSettings::builtIn());
   const auto pool = poolDefaults(
-      draftOf("max_retries: 9\nstale_threshold_seconds: 77\nworker_mode: loop\n").settings);
+      draftFrom("max_retries: 9\nstale_threshold_seconds: 77\nworker_mode: loop\n").settings);
   EXPECT_EQ(pool.max_retries, 9);
   EXPECT_EQ(pool.stale_threshold_seconds, 77);
   EXPECT_EQ(pool.worker_mode, "loop");

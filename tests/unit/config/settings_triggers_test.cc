@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-SettingsDraft draftOf(const std::string& yaml) {
+SettingsDraft triggerDraft(const std::string& yaml) {
   SettingsDraft draft;
   readYamlSettings("m.yml", yaml, draft);
   return draft;
@@ -49,7 +49,7 @@ triggers:
   local_subprocess: {type: subprocess, on: work_added, machine: parallelization_checker}
 )";
   for (const auto& yaml : {list, map}) {
-    const auto draft = draftOf(yaml);
+    const auto draft = triggerDraft(yaml);
     ASSERT_EQ(faultsOf(draft), Names{});
     const auto& triggers = *draft.settings.triggers;
     ASSERT_EQ(namesOf(triggers), (Names{"cron_5min", "local_subprocess"}));
@@ -60,11 +60,11 @@ triggers:
 }
 
 TEST(SettingsTriggers, areTheUsualOnesUnlessSomeAreConfigured) {
-  EXPECT_EQ(namesOf(configuredTriggers(draftOf("").settings)),
+  EXPECT_EQ(namesOf(configuredTriggers(triggerDraft("").settings)),
             (Names{"check_on_work_added", "check_on_worker_exited", "work_added"}));
-  EXPECT_EQ(namesOf(configuredTriggers(draftOf("triggers: []").settings)), Names{"work_added"})
+  EXPECT_EQ(namesOf(configuredTriggers(triggerDraft("triggers: []").settings)), Names{"work_added"})
       << "nothing checks by itself";
-  const auto own = draftOf(
+  const auto own = triggerDraft(
       "triggers: {work_added: {type: webhook, machine: parallelization_checker, "
       "auth: {type: token, secrets: [s]}}}");
   ASSERT_EQ(faultsOf(own), Names{});
@@ -74,7 +74,7 @@ TEST(SettingsTriggers, areTheUsualOnesUnlessSomeAreConfigured) {
 }
 
 TEST(SettingsTriggers, allFaultsAreToldWithTheirLines) {
-  const auto draft = draftOf(R"(triggers:
+  const auto draft = triggerDraft(R"(triggers:
   - name: a
     type: cron
     schedule: "61 * * * *"
@@ -123,7 +123,7 @@ TEST(SettingsTriggers, allFaultsAreToldWithTheirLines) {
 
 TEST(SettingsTriggers, wrongShapesAreToldApart) {
   for (const char* yaml : {"triggers: x", "triggers:", "triggers: {a: 1}", "triggers: {a b: {}}"}) {
-    EXPECT_EQ(faultsOf(draftOf(yaml)).size(), 1U) << yaml;
+    EXPECT_EQ(faultsOf(triggerDraft(yaml)).size(), 1U) << yaml;
   }
 }
 

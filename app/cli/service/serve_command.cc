@@ -1,4 +1,4 @@
-#include "app/cli/settings_faults.h"
+#include "app/cli/service/settings_faults.h"
 #include "app/server/server.h"
 
 namespace muster {

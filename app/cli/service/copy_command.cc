@@ -9,6 +9,7 @@
 #include "models/json/json_writer.h"
 #include "models/store/storage.h"
 #include "models/store/store_copy.h"
+#include "models/store_url.h"
 
 namespace muster {
 

@@ -1,6 +1,6 @@
 #include "app/server/migrate_command.h"
 
-#include "app/cli/settings_faults.h"
+#include "app/cli/service/settings_faults.h"
 
 namespace muster {
 

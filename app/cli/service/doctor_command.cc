@@ -5,10 +5,11 @@
 #include <ostream>
 
 #include "app/cli/commands.h"
-#include "app/cli/doctor_checks.h"
+#include "app/cli/service/doctor_checks.h"
 #include "app/launch/program_beside.h"
 #include "app/launch/worker_process.h"
 #include "app/log/system_clock.h"
+#include "models/store_url.h"
 
 namespace muster {
 namespace {

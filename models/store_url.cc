@@ -1,5 +1,6 @@
-// Apart from storage.cc: who only reads a URL does not need the databases behind it.
-#include "models/store/storage.h"
+#include "models/store_url.h"
+
+#include <algorithm>
 
 namespace muster {
 
