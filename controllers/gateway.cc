@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "controllers/request_head.h"
 #include "models/json/problem_json.h"
 
 namespace muster {
@@ -69,9 +70,10 @@ bool isExpected(ErrorCode code) {
 
 Result<RequestKey> keyOf(const Request& request) {
   RequestKey key;
-  key.key = request.header("idempotency-key");
-  if (key.key.empty()) return key;
-  if (key.key.size() > 255 || !isVisible(key.key)) {
+  const std::string* sent = request.headerIfSent("idempotency-key");
+  if (sent == nullptr) return key;
+  key.key = *sent;
+  if (key.key.empty() || key.key.size() > 255 || !isVisible(key.key)) {
     return tl::unexpected(Error{ErrorCode::kInvalidHeader,
                                 "Idempotency-Key must be 1 to 255 visible ASCII characters",
                                 {{"Idempotency-Key", "format", "is not valid"}}});
@@ -125,6 +127,9 @@ void Gateway::handle(const drogon::HttpRequestPtr& raw, Callback callback) {
   exchange->request->path = raw->getOriginalPath();
   exchange->callback = std::move(callback);
   exchange->method = methodOf(raw);
+  if (const auto unknown = takeRenamedMethod(exchange->request->path); !unknown.empty()) {
+    exchange->method = unknown;
+  }
   exchange->began = parts_.clock.monotonic();
   ++in_flight_;
   if (auto admitted = admit(*exchange); !admitted) {

@@ -56,6 +56,11 @@ const std::string& Request::header(const std::string& lower_case_name) const {
   return raw->getHeader(lower_case_name);
 }
 
+const std::string* Request::headerIfSent(const std::string& lower_case_name) const {
+  const auto found = raw->headers().find(lower_case_name);
+  return found == raw->headers().end() ? nullptr : &found->second;
+}
+
 bool Request::clientIsThere() const { return isConnected(*raw); }
 
 Result<std::string> Request::pathId(std::string_view name) const {
@@ -70,8 +75,9 @@ Result<std::string> Request::pathId(std::string_view name) const {
 }
 
 Result<IfVersion> Request::ifMatch() const {
-  const std::string_view text = header("if-match");
-  if (text.empty()) return IfVersion();
+  const std::string* sent = headerIfSent("if-match");
+  if (sent == nullptr) return IfVersion();
+  const std::string_view text = *sent;
   if (text == "*") return IfVersion(kAnyVersion);
   if (text.size() > 2 && text.front() == '"' && text.back() == '"') {
     if (const auto version = parseNumber<std::int64_t>(text.substr(1, text.size() - 2))) {
@@ -84,9 +90,10 @@ Result<IfVersion> Request::ifMatch() const {
 }
 
 Result<JsonDoc> parseBody(const Request& request, bool optional) {
-  std::string_view body = request.body();
-  if (body.empty() && optional) body = "{}";
-  return JsonDoc::parse(body);
+  constexpr std::string_view kNoFields = "{}";
+  if (optional && request.body().empty()) return JsonDoc::parse(kNoFields);
+  auto body = JsonDoc::parse(request.body());
+  return optional && body && body->root().isNull() ? JsonDoc::parse(kNoFields) : std::move(body);
 }
 
 Status checkNoBody(const Request& request) {

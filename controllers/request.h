@@ -29,7 +29,8 @@ struct Request {
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
   mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
 
-  const std::string& header(const std::string& lower_case_name) const;
+  const std::string& header(const std::string& lower_case_name) const;  // empty: not sent
+  const std::string* headerIfSent(const std::string& lower_case_name) const;
   std::string_view body() const { return raw->body(); }
   bool clientIsThere() const;
 
@@ -47,11 +48,11 @@ struct Request {
 };
 using RequestPtr = std::shared_ptr<Request>;
 
-// The body as JSON; an empty body counts as {} when `optional`. The document points into the
-// request's body.
+// The body as JSON; an empty body and `null` count as {} when `optional`. The document points into
+// the request's body.
 Result<JsonDoc> parseBody(const Request& request, bool optional = false);
 
-// For actions without fields: 422 unless the body is empty or an empty object.
+// For actions without fields: 422 unless the body is empty, `null` or an empty object.
 Status checkNoBody(const Request& request);
 
 // Reads query parameters and notes every fault; finish() gives 400 with all of them, unknown

@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "app/server/incoming.h"
 #include "app/server/service.h"
 #include "models/store_url.h"
 
@@ -149,6 +150,17 @@ void whenListening(std::function<void()> then, std::size_t loop = 0) {
   });
 }
 
+// Releases of the framework before 1.9.9 do not tell of connections: with them an unknown method
+// gets their own bare 405.
+template <class Framework>
+void watchConnections(Framework& app) {
+  if constexpr (requires { app.setConnectionCallback(nullptr); }) {
+    app.setConnectionCallback([](const trantor::TcpConnectionPtr& connection) {
+      if (connection->connected()) readRequestsOneByOne(connection);
+    });
+  }
+}
+
 }  // namespace
 
 int runServer(const Settings& settings) {
@@ -197,6 +209,7 @@ int runServer(const Settings& settings) {
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
+  watchConnections(app);
   app.run();
   service.close();
   log.info("stopped");

@@ -29,6 +29,9 @@ AdaptiveState readAdaptiveState(ObjectReader& in) {
   if (const auto age = in.integer("last_scale_age_ms", -kCount * 1000, kCount * 1000)) {
     state.last_scale_age = Millis(*age);
   }
+  in.unused({"runnable", "pending", "busy", "claimed", "idle", "free_slots", "starting",
+             "terminating", "maybe_alive", "host_slots_free", "launch_tokens",
+             "breaker_allowance"});
   return state;
 }
 
@@ -48,6 +51,7 @@ void readAdaptiveConfig(ObjectReader& in, AdaptiveConfig& config) {
   if (const auto interval = in.integer("scale_decision_interval_ms", 0, kCount)) {
     config.interval = Millis(*interval);
   }
+  in.unused({"warm_idle", "slots", "jobs_per_worker", "worker_mode"});
 }
 
 void readQueueConfig(ObjectReader& in, ScaleConfig& config) {
@@ -58,6 +62,8 @@ void readQueueConfig(ObjectReader& in, ScaleConfig& config) {
   config.slots = in.integer("slots", 1, 1000).value_or(1);
   config.jobs_per_worker = in.integer("jobs_per_worker", 1, kMany).value_or(1);
   config.loop = in.oneOf("worker_mode", {"once", "loop"}) == "loop";
+  in.unused({"target_queue_depth", "scale_up_step", "scale_down_step", "target_p95_latency_ms",
+             "scale_decision_interval_ms"});
 }
 
 void readQueueState(ObjectReader& in, const ScaleConfig& config, ExplainRequest& request) {
@@ -77,6 +83,8 @@ void readQueueState(ObjectReader& in, const ScaleConfig& config, ExplainRequest&
   request.limits.host_slots = in.integer("host_slots_free", 0, kCount);
   request.limits.launch_tokens = in.integer("launch_tokens", 0, kCount);
   request.limits.breaker = in.integer("breaker_allowance", 0, kCount);
+  in.unused(
+      {"current_workers", "queue_depth", "p95_latency_ms", "in_flight_jobs", "last_scale_age_ms"});
 }
 
 AdaptiveConfig adaptiveDefaults(const PoolSettings& defaults) {
@@ -141,6 +149,7 @@ ExplainRequest readExplain(JsonValue value, const PoolSettings& defaults,
       fields.finish();
     }
     checkBounds(request.config.min_workers, request.config.max_workers, faults);
+    in.unused({"preset"});
   } else {
     const auto preset =
         in.oneOf("preset", {"low-latency", "high-throughput", "balanced", "cost-optimized"});

@@ -61,6 +61,13 @@ const JsonValue* ObjectReader::present(std::string_view name) {
 
 bool ObjectReader::has(std::string_view name) { return present(name) != nullptr; }
 
+void ObjectReader::unused(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    Member* member = find(name);
+    if (member != nullptr && member->value.isNull()) member->used = true;
+  }
+}
+
 std::string ObjectReader::pointer(std::string_view name) const {
   return pointer_ + "/" + escapePointer(name);
 }

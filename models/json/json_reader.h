@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ class ObjectReader {
   }
 
   bool has(std::string_view name);  // present and not null
+  // Fields that the request has in another form of it: here they may only be absent or `null`.
+  void unused(std::initializer_list<std::string_view> names);
   std::string pointer(std::string_view name) const;
   void fault(std::string_view name, std::string code, std::string detail);
   void finish();

@@ -53,6 +53,7 @@ TriggerInput readInput(JsonValue value, const std::string& pointer, TriggerType 
     }
     input.allow_private = in.boolean("allow_private").value_or(false);
   }
+  in.unused({"pool_from", "job_from", "events", "url", "allow_private"});
   in.finish();
   return input;
 }
@@ -108,6 +109,7 @@ TriggerAuth readAuth(JsonValue value, const std::string& pointer, std::vector<Fi
     auth.base64 = in.oneOf("encoding", {"hex", "base64"}).value_or("hex") == "base64";
   }
   if (!type.empty()) checkSecrets(in, auth);
+  in.unused({"header", "prefix", "encoding"});
   in.finish();
   return auth;
 }

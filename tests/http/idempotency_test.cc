@@ -80,6 +80,8 @@ TEST_F(Idempotency, every_post_takes_a_key) {
 TEST_F(Idempotency, a_key_has_1_to_255_characters) {
   EXPECT_EQ(pool_.tryPush(R"("data":1)", key(std::string(255, 'k'))).status, 201);
   EXPECT_TRUE(isProblem(pool_.tryPush(R"("data":1)", key(std::string(256, 'k'))), 400));
+  EXPECT_TRUE(isProblem(pool_.tryPush(R"("data":1)", key("")), 400));
+  EXPECT_EQ(pool_.stats()["queue_depth"], 1);
 }
 
 TEST_F(Idempotency, concurrent_requests_with_one_key_push_one_job) {

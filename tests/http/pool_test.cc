@@ -208,6 +208,7 @@ TEST_F(Versions, if_match_refuses_a_stale_version) {
   EXPECT_TRUE(
       isProblem(http_.patch(pool_.path(), "{}", {{"If-Match", etag}}), 412, "version_mismatch"));
   EXPECT_TRUE(isProblem(http_.del(pool_.path(), {{"If-Match", etag}}), 412, "version_mismatch"));
+  EXPECT_TRUE(isProblem(http_.del(pool_.path(), {{"If-Match", ""}}), 400));
   EXPECT_EQ(http_.get(pool_.path()).json["slots"], 2);
   EXPECT_EQ(http_.del(pool_.path(), {{"If-Match", changed.header("etag")}}).status, 204);
 }

@@ -71,6 +71,37 @@ TEST_F(Routing, the_wrong_method_is_405_and_says_what_is_allowed) {
   }
 }
 
+#ifdef MUSTER_FRAMEWORK_TELLS_OF_CONNECTIONS
+TEST_F(Routing, an_unknown_method_is_405_and_says_what_is_allowed) {
+  for (const char* method : {"TRACE", "CONNECTED", "PROPFIND", "get", "X-1"}) {
+    for (const char* body : {"", R"({"data": "GET / HTTP/1.1\r\n\r\n"})"}) {
+      const Reply reply = http_.send({method, pool_.path("/jobs"), body});
+      EXPECT_TRUE(isProblem(reply, 405, "method_not_allowed")) << method;
+      EXPECT_NE(reply.header("allow").find("POST"), std::string::npos) << reply.header("allow");
+    }
+    EXPECT_TRUE(isProblem(http_.send({method, "/nope"}), 404)) << method;
+    EXPECT_EQ(http_.get("/healthz").status, 200) << "the connection is still in step";
+  }
+}
+
+TEST_F(Wire, an_unknown_method_is_found_between_others) {
+  const std::string host = " HTTP/1.1\r\n" + hostLine();
+  RawConnection connection(service().port());
+  ASSERT_TRUE(connection.send("POST " + pool_.path("/jobs") + host +
+                              "\r\nContent-Length: 24\r\n\r\n" + R"({"data":"TRACE / HTTP/"})" +
+                              "TRACE /healthz" + host + "\r\n\r\n" + "BREW /healthz" + host +
+                              "\r\nContent-Length: 3\r\n\r\nGET" + "GET /healthz" + host +
+                              "\r\nX-Request-Id: last\r\n\r\n"));
+  const std::string answers = connection.receive(20s, "last");
+  std::size_t at = 0;
+  for (const char* status : {"HTTP/1.1 201", "HTTP/1.1 405", "HTTP/1.1 405", "HTTP/1.1 200"}) {
+    at = answers.find(status, at);
+    ASSERT_NE(at, std::string::npos) << status << " in " << answers;
+    ++at;
+  }
+}
+#endif
+
 TEST_F(Routing, head_is_get_without_a_body) {
   const Json::Value job = pool_.push();
   for (const std::string& path :

@@ -1,4 +1,6 @@
+#include <set>
 #include <sstream>
+#include <vector>
 
 #include "tests/support/eventually.h"
 #include "tests/support/service_fixture.h"
@@ -70,6 +72,99 @@ TEST_F(Surface, every_operation_of_the_contract_is_served_and_no_other) {
       }
     }
   }
+}
+
+// What `$ref` refers to, or `node` itself.
+const Json::Value& resolved(const Json::Value& contract, const Json::Value& node) {
+  const std::string ref = node.isObject() ? node["$ref"].asString() : "";
+  const std::size_t last = ref.rfind('/');
+  if (last == std::string::npos) return node;
+  const std::size_t kind = ref.rfind('/', last - 1) + 1;
+  return contract["components"][ref.substr(kind, last - kind)][ref.substr(last + 1)];
+}
+
+std::string compact(const Json::Value& value) {
+  Json::StreamWriterBuilder builder;
+  builder["indentation"] = "";
+  return Json::writeString(builder, value);
+}
+
+// A body with `null` at one optional field, and the same body without that field.
+struct NullAt {
+  Json::Value with, without;
+};
+
+// One for each optional field of `schema` and of the objects in it, on top of `base`.
+std::vector<NullAt> withNulls(const Json::Value& contract, const Json::Value& schema,
+                              const Json::Value& base, int depth = 0) {
+  std::vector<NullAt> out;
+  const Json::Value& type = resolved(contract, schema);
+  if (depth > 4) return out;  // schemas may hold themselves
+  std::set<std::string> required;
+  for (const Json::Value& name : type["required"]) required.insert(name.asString());
+  for (const std::string& name : type["properties"].getMemberNames()) {
+    const Json::Value body = base.isObject() ? base : Json::Value(Json::objectValue);
+    if (!required.contains(name)) {
+      out.push_back({body, body});
+      out.back().with[name] = Json::Value();
+      out.back().without.removeMember(name);
+    }
+    const Json::Value& inner = resolved(contract, type["properties"][name]);
+    const bool is_list = inner["type"] == "array";
+    const Json::Value& object = is_list ? resolved(contract, inner["items"]) : inner;
+    const Json::Value& known = is_list ? body[name][0U] : body[name];
+    for (const NullAt& each : withNulls(contract, object, known, depth + 1)) {
+      out.push_back({body, body});
+      for (auto [all, part] : {std::pair(&out.back().with, &each.with),
+                               std::pair(&out.back().without, &each.without)}) {
+        (*all)[name] = Json::Value();
+        (is_list ? (*all)[name][0U] : (*all)[name]) = *part;
+      }
+    }
+  }
+  return out;
+}
+
+TEST_F(Surface, a_body_that_may_be_left_out_may_be_null) {
+  const Json::Value contract = http_.get("/openapi.json").json;
+  int operations = 0;
+  for (const std::string& path : contract["paths"].getMemberNames()) {
+    for (const char* method : {"post", "put", "patch"}) {
+      const Json::Value& operation = contract["paths"][path][method];
+      if (!operation.isObject() || operation["requestBody"]["required"].asBool()) continue;
+      ++operations;
+      const Reply reply = http_.send({upper(method), concrete(path), "null"});
+      EXPECT_NE(reply.status, 400) << method << " " << path << reply;
+      EXPECT_FALSE(reply.status == 422 && pointers(reply).contains("")) << path << reply;
+    }
+  }
+  EXPECT_GE(operations, 18);
+}
+
+TEST_F(Surface, null_in_place_of_an_optional_field_is_as_if_it_were_absent) {
+  const Json::Value contract = http_.get("/openapi.json").json;
+  int fields = 0;
+  for (const std::string& path : contract["paths"].getMemberNames()) {
+    for (const char* method : {"post", "put", "patch"}) {
+      const Json::Value& media =
+          contract["paths"][path][method]["requestBody"]["content"]["application/json"];
+      if (!media.isObject()) continue;
+      std::vector<NullAt> bodies = withNulls(contract, media["schema"], Json::Value());
+      for (const std::string& name : media["examples"].getMemberNames()) {
+        Json::Value example = resolved(contract, media["examples"][name])["value"];
+        if (example.isMember("wait_seconds")) example["wait_seconds"] = 0;
+        for (NullAt& each : withNulls(contract, media["schema"], example)) bodies.push_back(each);
+      }
+      for (const NullAt& each : bodies) {
+        ++fields;
+        const Reply with = http_.send({upper(method), concrete(path), compact(each.with)});
+        const Reply without = http_.send({upper(method), concrete(path), compact(each.without)});
+        EXPECT_EQ(pointers(with), pointers(without))
+            << method << " " << path << " " << compact(each.with) << " " << with;
+      }
+    }
+  }
+  EXPECT_GT(fields, 150);
 }
 
 bool isMetricName(std::string_view name) {
