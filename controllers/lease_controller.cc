@@ -236,7 +236,7 @@ void LeaseController::reports(const RequestPtr& request, Respond respond) {
   if (const auto claim = in.object("claim")) {
     waiting->claim = readClaim(*claim, "/claim", faults);
     if (!waiting->claim->job.empty()) {
-      faults.push_back({"/claim/job_id", "unknown_field", "is not a field of this request"});
+      faults.push_back({"/claim/job_id", "unknown_field", "is not a known field"});
     }
   }
   in.finish();

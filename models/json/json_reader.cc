@@ -213,7 +213,7 @@ std::optional<std::string> ObjectReader::raw(std::string_view name) {
 
 void ObjectReader::finish() {
   for (const Member& member : members_) {
-    if (!member.used) fault(member.name, "unknown_field", "is not a field of this request");
+    if (!member.used) fault(member.name, "unknown_field", "is not a known field");
   }
 }
 

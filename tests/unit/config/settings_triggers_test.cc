@@ -115,7 +115,7 @@ TEST(SettingsTriggers, allFaultsAreToldWithTheirLines) {
           "m.yml:15:5: /timezone \"Mars/Olympus\" is no time zone known here",
           "m.yml:19:5: /schedule names a day that no month of it has",
           "m.yml:26:7: /auth/secrets must be whsec_ and base64",
-          "m.yml:27:5: /colour is not a field of this request",
+          "m.yml:27:5: /colour is not a known field",
           "m.yml:28:5: a trigger is a plain value, expected one like {name: nightly, type: cron, "
           "schedule: \"0 3 * * *\", machine: stale_worker_reaper}",
       }));
