@@ -42,10 +42,10 @@ for (const path of Object.values(api.paths)) {
 
 delete schemas.SimulationOrder.properties.from;
 delete schemas.SimulationOrder.properties.to;
-delete schemas.NewJob.properties.available_at;
-delete schemas.NewJob.properties.expires_at;
+delete schemas.JobSpec.properties.available_at;
+delete schemas.JobSpec.properties.expires_at;
 // Only a process that the service launched has one.
-delete schemas.NewWorker.properties.launch_token;
+delete schemas.WorkerSpec.properties.launch_token;
 delete schemas.ScalingSettings.properties.min_workers;
 delete schemas.ScalingSettings.properties.warm_idle;
 // A schedule is more than a text.
