@@ -3,7 +3,7 @@ import datetime
 import os
 
 import muster_client
-from muster_client import Claim, Completion, JobsApi, NewJob, PoolsApi
+from muster_client import Claim, Completion, JobsApi, JobSpec, PoolsApi
 
 POOL = "contract-python"
 DATA = {"text": "Zoë 𝄞", "list": [1, 0.5, None], "nested": {"yes": True}}
@@ -15,7 +15,7 @@ def same(got, expected):
 
 
 def drive(jobs, pools):
-    pushed = jobs.push_job(POOL, NewJob(data=DATA, priority=7, max_retries=2))
+    pushed = jobs.push_job(POOL, JobSpec(data=DATA, priority=7, max_retries=2))
     same(pushed.status, "pending")
     same(pushed.priority, 7)
     same(pushed.max_retries, 2)

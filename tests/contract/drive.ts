@@ -15,9 +15,9 @@ function answered<T>(call: { data?: T; error?: components["schemas"]["Problem"] 
 const pool = { path: { pool_id: "contract-typescript" } };
 const data = { text: "Zoë 𝄞", list: [1, 0.5, null], nested: { yes: true } };
 
-const newJob: components["schemas"]["NewJob"] = { data, priority: 7, max_retries: 2 };
+const spec: components["schemas"]["JobSpec"] = { data, priority: 7, max_retries: 2 };
 const pushed = answered(
-  await client.POST("/v1/pools/{pool_id}/jobs", { params: pool, body: newJob }),
+  await client.POST("/v1/pools/{pool_id}/jobs", { params: pool, body: spec }),
 );
 assert.equal(pushed.status, "pending");
 assert.equal(pushed.priority, 7);

@@ -42,10 +42,10 @@ for (const path of Object.values(api.paths)) {
 
 delete schemas.SimulationOrder.properties.from;
 delete schemas.SimulationOrder.properties.to;
-delete schemas.NewJob.properties.available_at;
-delete schemas.NewJob.properties.expires_at;
+delete schemas.JobSpec.properties.available_at;
+delete schemas.JobSpec.properties.expires_at;
 // Only a process that the service launched has one.
-delete schemas.NewWorker.properties.launch_token;
+delete schemas.WorkerSpec.properties.launch_token;
 delete schemas.ScalingSettings.properties.min_workers;
 delete schemas.ScalingSettings.properties.warm_idle;
 // A schedule is more than a text.
@@ -55,18 +55,24 @@ delete schemas.ExplainScaling.properties.mode;
 delete schemas.ExplainConfig.properties.min_workers;
 for (const schema of [schemas.ExplainState, schemas.ExplainConfig]) {
   for (const [name, property] of Object.entries(schema.properties)) {
-    if (property.description.startsWith("Queue")) delete schema.properties[name];
+    if (property.description?.startsWith("Queue")) delete schema.properties[name];
   }
 }
+delete schemas.ExplainConfig.properties.worker_mode;
 schemas.ExplainState.required = ["current_workers", "queue_depth", "p95_latency_ms", "in_flight_jobs"];
-for (const name of schemas.ExplainState.required) delete schemas.ExplainState.properties[name].nullable;
 delete schemas.PoolSettings.properties.stale_threshold_seconds;
 // Only the templates of the configuration.
 delete schemas.PoolSettings.properties.template;
 delete api.components.examples.PoolSettings.value.template;
-// A list or a map: too free for a generator.
-schemas.Placement.properties.requires_capabilities =
-  schemas.Placement.properties.requires_executors;
+// Not every status can be asked for everywhere.
+schemas.BulkRetry.properties.status.items = { type: "string", enum: ["poisoned", "cancelled"] };
+schemas.Purge.properties.status.items = { type: "string", enum: ["done", "poisoned", "cancelled"] };
+
+// What is no object is written out where it is used, so that each use can be changed on its own.
+function writtenOut(schema) {
+  const named = schema.$ref && schemas[schema.$ref.split("/").pop()];
+  return named && named.type && named.type !== "object" ? structuredClone(named) : schema;
+}
 
 // A wrong string is made by appending to the pattern, which for these ids makes another good one.
 // Their length still tells right from wrong.
@@ -75,18 +81,38 @@ function boundIds(schema) {
   delete schema.pattern;
   Object.assign(schema, { minLength: 1, maxLength: 128 });
 }
-for (const parameter of Object.values(parameters)) boundIds(parameter.schema);
+for (const parameter of Object.values(parameters)) {
+  parameter.schema = writtenOut(parameter.schema);
+  boundIds(parameter.schema);
+}
 
-// In requests null stands for absent. Generators of clients cannot be told so for enums and
-// references, but here it can be said.
-for (const schema of Object.values(schemas)) {
-  if (schema.additionalProperties !== false) continue;
-  for (const [name, property] of Object.entries(schema.properties)) {
+// In requests null stands for absent, and a field that is unknown is refused. Generators of clients
+// are better off without the first, and for what answers have too without the second.
+const sent = new Set();
+function gather(part) {
+  for (const [key, value] of Object.entries(part ?? {})) {
+    if (key === "$ref" && value.startsWith("#/components/schemas/")) {
+      const schema = schemas[value.split("/").pop()];
+      if (sent.has(schema)) continue;
+      sent.add(schema);
+      gather(schema);
+    } else if (typeof value === "object") gather(value);
+  }
+}
+for (const path of Object.values(api.paths)) {
+  for (const operation of Object.values(path)) gather(operation.requestBody);
+}
+for (const schema of sent) {
+  if (!schema.properties) continue;
+  schema.additionalProperties = false;
+  for (const [name, named] of Object.entries(schema.properties)) {
+    const property = (schema.properties[name] = writtenOut(named));
     boundIds(property);
     if (property.items) boundIds(property.items);
     if (schema.required?.includes(name)) continue;
-    if (property.enum) Object.assign(property, { nullable: true, enum: [...property.enum, null] });
     if (property.$ref) schemas[property.$ref.split("/").pop()].nullable = true;
+    else if (property.type) property.nullable = true;
+    if (property.enum) property.enum = [...property.enum, null];
   }
 }
 writeFileSync(to, JSON.stringify(api, null, 1));
