@@ -31,7 +31,7 @@ class Retiring : public LaunchFixture {
     return becomes([&] { return http().get("/readyz").status == 503; });
   }
   Json::Value afterRestart(const Json::Value& job) {
-    service().start(service().port());
+    service().start();
     return pool().job(job);
   }
 };
@@ -70,7 +70,7 @@ TEST_F(Retiring, a_worker_that_waits_for_work_hears_of_it_at_once) {
   ASSERT_TRUE(becomes([&] { return pool().stats()["idle_workers"] == 1; }));
   EXPECT_EQ(service().stop(), 0) << service().log();
   EXPECT_EQ(service().log().find("stopping a process"), std::string::npos) << service().log();
-  service().start(service().port());
+  service().start();
   EXPECT_EQ(workers().at(0)["exit_code"], 0);
 }
 
@@ -107,7 +107,7 @@ TEST_F(RetiringSoon, a_worker_told_to_end_before_the_service_was_killed_is_made_
   EXPECT_EQ(http().post("/v1/workers/" + id + "/terminate").status, 200);
   service().kill9();
   EXPECT_TRUE(isRunning(worker));
-  service().start(service().port());
+  service().start();
   ASSERT_TRUE(nobodyLeft()) << service().log();
   EXPECT_EQ(pool().job(job)["attempts"], 0);
 }

@@ -67,7 +67,7 @@ TEST_F(Vanishing, a_service_killed_in_mid_job_finds_its_worker_again) {
   const pid_t worker = workerPid();
   service().kill9();
   EXPECT_TRUE(isRunning(worker));
-  service().start(service().port());
+  service().start();
   allow("go");
   ASSERT_TRUE(allDone(1)) << service().log();
   EXPECT_EQ(pool().job(job)["attempts"], 1);
@@ -82,7 +82,7 @@ TEST_F(Vanishing, a_worker_that_died_while_the_service_was_away_is_noticed_at_on
   service().kill9();
   ::kill(worker, SIGKILL);
   ASSERT_TRUE(becomes([&] { return !isRunning(worker); }));
-  service().start(service().port());
+  service().start();
   ASSERT_TRUE(allDone(1)) << service().log();
   EXPECT_EQ(pool().job(job)["attempts"], 2);
 }
@@ -93,7 +93,7 @@ TEST_F(Vanishing, a_stop_of_the_service_leaves_its_workers_alone) {
   const pid_t worker = workerPid();
   EXPECT_EQ(service().stop(), 0);
   EXPECT_TRUE(isRunning(worker));
-  service().start(service().port());
+  service().start();
   allow("go");
   EXPECT_TRUE(allDone(1));
 }

@@ -23,7 +23,7 @@ TEST_F(Outage, a_job_is_completed_once_when_the_service_crashes_and_comes_back) 
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   const Json::Value now = pool_of_its_own_.job(job);
   EXPECT_EQ(now["status"], "done");
@@ -43,7 +43,7 @@ TEST_F(Outage, a_waiting_worker_goes_on_when_the_service_comes_back) {
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   const Json::Value job = pool_of_its_own_.push();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   EXPECT_EQ(pool_of_its_own_.job(job)["status"], "done");
@@ -66,7 +66,7 @@ TEST_F(Outage, a_worker_waits_for_a_service_that_starts_later) {
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   EXPECT_EQ(worker->out(), "no_work_available\n");
 }
