@@ -11,7 +11,9 @@
 namespace muster::test {
 namespace {
 
-constexpr const char* kFast = "launch_rate: 1000\nheartbeat_interval_seconds: 1\n";
+// Workers are heard from each second, and not given up because they stand still for a while.
+constexpr const char* kFast =
+    "launch_rate: 1000\nheartbeat_interval_seconds: 1\nstale_threshold_seconds: 60\n";
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace {
 
 class Retiring : public LaunchFixture {
  protected:
-  explicit Retiring(const std::string& seconds = "8")
+  explicit Retiring(const std::string& seconds = "60")
       : LaunchFixture("on_stop: drain\nworker_shutdown_timeout_seconds: " + seconds +
                       "\n"
                       "templates:\n"
@@ -64,8 +64,8 @@ TEST_F(Retiring, workers_finish_their_jobs_before_the_service_ends) {
 }
 
 TEST_F(Retiring, a_worker_that_waits_for_work_hears_of_it_at_once) {
-  pool().configure(
-      R"("template":"echo","worker_mode":"loop","heartbeat_interval_seconds":600,"lease_seconds":1800)");
+  pool().configure(R"("template":"echo","worker_mode":"loop","heartbeat_interval_seconds":600,)"
+                   R"("stale_threshold_seconds":1200,"lease_seconds":1800)");
   http().put(pool().path("/scale"), R"({"target_workers":1})");
   ASSERT_TRUE(becomes([&] { return pool().stats()["idle_workers"] == 1; }));
   EXPECT_EQ(service().stop(), 0) << service().log();
