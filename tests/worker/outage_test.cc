@@ -50,7 +50,7 @@ TEST_F(Outage, a_waiting_worker_goes_on_when_the_service_comes_back) {
 }
 
 TEST_F(Outage, a_lease_that_cannot_be_renewed_stops_the_command) {
-  pool_of_its_own_.configure(R"("lease_seconds":1)");
+  pool_of_its_own_.configure(R"("lease_seconds":6)");
   pool_of_its_own_.push();
   const auto worker = startScript(kUntilGo, {}, own_.url());
   ASSERT_TRUE(appears("pid")) << worker->err();
