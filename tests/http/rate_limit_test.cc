@@ -67,7 +67,7 @@ TEST_F(TenantRate, is_that_of_the_tenant_a_push_names) {
 }
 
 TEST_F(TenantRate, of_one_that_is_over_costs_the_others_of_the_batch_nothing) {
-  const std::vector<std::string> many(40, "z");
+  const std::vector<std::string> many(400, "z");
   EXPECT_EQ(batch(many).status, 201) << "a full bucket takes a large batch";
   std::vector<std::string> both{"a", "a", "a", "a"};
   both.emplace_back("z");
@@ -75,11 +75,11 @@ TEST_F(TenantRate, of_one_that_is_over_costs_the_others_of_the_batch_nothing) {
   EXPECT_TRUE(isProblem(refused, 429, "rate_limited"));
   EXPECT_NE(refused.json["detail"].asString().find("'z'"), std::string::npos);
   EXPECT_EQ(number(refused, "ratelimit-remaining"), 0);
-  EXPECT_GT(number(refused, "retry-after"), 10);
+  EXPECT_GT(number(refused, "retry-after"), 100);
   const Reply passed = batch({"a", "a", "a", "a"});
   EXPECT_EQ(passed.status, 201) << passed;
   EXPECT_EQ(number(passed, "ratelimit-remaining"), 0);
-  EXPECT_EQ(pool_->stats()["queue_depth"], 44);
+  EXPECT_EQ(pool_->stats()["queue_depth"], 404);
 }
 
 TEST(RateLimits, of_both_kinds_tell_the_one_that_is_nearer) {
