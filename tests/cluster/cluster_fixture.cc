@@ -65,7 +65,7 @@ std::string ClusterFixture::leader(const std::vector<std::string>& ids) {
       if (said.empty() || (!found.empty() && said != found)) return false;
       found = said;
     }
-    return std::find(ids.begin(), ids.end(), found) != ids.end();
+    return std::find(ids.begin(), ids.end(), found) != ids.end() && leads(found);
   });
   EXPECT_TRUE(agreed) << "nobody leads";
   return found;

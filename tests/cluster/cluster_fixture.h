@@ -32,7 +32,8 @@ class ClusterFixture : public testing::Test {
   PoolClient& pool(const std::string& id);  // the pool `p`, spoken to at that node
 
   Json::Value cluster(const std::string& id) { return at(id).get("/v1/cluster").json; }
-  // Waits until some node leads, and all that are named know it; its id.
+  // Waits until some node leads, and all that are named know it, itself too: the store has it
+  // before the node has its answer. The node's id.
   std::string leader(const std::vector<std::string>& ids);
   bool leads(const std::string& id);  // as it says itself
   Json::Int64 epoch(const std::string& id) { return cluster(id)["leader"]["epoch"].asInt64(); }
