@@ -24,6 +24,7 @@ LaunchFixture::~LaunchFixture() {
   if (!service_.running()) service_.start();
   PoolClient last(service_.url(), "p");
   const auto page = last.http().get("/v1/workers?limit=200");
+  service_.kill9();  // it would launch others for their jobs
   for (const auto& worker : page.json["items"]) {
     if (worker.isMember("exited_at") || !worker.isMember("launched_at")) continue;
     if (const int pid = worker["pid"].asInt(); pid > 1) ::kill(-pid, SIGKILL);

@@ -28,7 +28,11 @@ class Vanishing : public LaunchFixture {
             "  p: {template: once, lease_seconds: 30, retry: {base_ms: 0}, "
             "scaling: {max_workers: 1}}\n") {}
 
-  pid_t workerPid() { return workers().back()["pid"].asInt(); }
+  // Of the last one that was launched: noted a moment after it has begun.
+  pid_t workerPid() {
+    EXPECT_TRUE(becomes([&] { return workers().back().isMember("pid"); }));
+    return workers().back()["pid"].asInt();
+  }
   bool commandGone() {
     const pid_t command = std::stoi(textOf("pid"));
     return becomes([&] { return !isRunning(command); });
