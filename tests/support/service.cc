@@ -60,6 +60,7 @@ void Service::start() {
   Command command{{musterBinary(), "serve", "--listen", address, "--store", store()},
                   folder_.path()};
   command.env = options_.env;
+  command.env.push_back("TMPDIR=" + folder_.path().string());  // whatever ends it, nothing is left
   command.adopts_orphans = options_.adopts_orphans;
   process_ = std::make_unique<ChildProcess>(command);
   // The line that a started service prints first.
