@@ -8,11 +8,10 @@
 namespace muster {
 namespace {
 
-// Leases and heartbeats are short so that nobody has to wait long. A worker is stale by itself
-// after three seconds; the demo reaps after one.
+// Nobody loses a lease, or is reaped but by the demo, because the machine is busy.
 constexpr const char* kPoolSettings =
     R"({"template":"echo","worker_mode":"once","scaling":{"mode":"queue","max_workers":3},)"
-    R"("lease_seconds":5,"heartbeat_interval_seconds":1,"stale_threshold_seconds":3,)"
+    R"("lease_seconds":60,"heartbeat_interval_seconds":1,"stale_threshold_seconds":60,)"
     R"("retry":{"base_ms":100,"max_retries":3}})";
 
 std::string newPoolName() { return fmt::format("demo-{:08x}", std::random_device()()); }

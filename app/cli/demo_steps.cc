@@ -27,6 +27,11 @@ std::string push(DemoStage& stage, const std::string& body) {
   return reply ? textOf(reply->json.root(), "id") : "";
 }
 
+bool allowWorkers(DemoStage& stage, std::int64_t most) {
+  const std::string body = fmt::format(R"({{"scaling":{{"max_workers":{}}}}})", most);
+  return stage.ask({.method = "PATCH", .path = stage.poolPath(), .body = body}).has_value();
+}
+
 // Waits until the job has this status; what became of it in any case.
 std::optional<Reply> jobBecomes(DemoStage& stage, const std::string& id, const char* status) {
   std::optional<Reply> job;
@@ -169,11 +174,13 @@ void showSilentWorker(DemoStage& stage) {
                   fmt::format(R"({{"worker_id":"{}","pool_id":"{}"}})", worker, stage.pool()))) {
     return;
   }
+  // Until it has claimed the job nobody is launched who could come first.
+  if (!allowWorkers(stage, 0)) return;
   const std::string id = push(stage, R"({"data":{"n":12}})");
   if (id.empty()) return;
   const auto claim = stage.post(stage.poolPath("/claim"),
                                 fmt::format(R"({{"worker_id":"{}","job_id":"{}"}})", worker, id));
-  if (!claim) return;
+  if (!claim || !allowWorkers(stage, kMostWorkers)) return;
   const auto items = itemsOf(claim->json.root(), "items");
   const std::string token = items.empty() ? "none" : textOf(items.front(), "lease_token");
   stage.until([&] {

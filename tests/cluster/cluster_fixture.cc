@@ -7,23 +7,41 @@
 namespace muster::test {
 
 ClusterFixture::~ClusterFixture() {
+  std::set<pid_t> left;
   for (auto& [id, node] : nodes_) {
     if (HasFailure()) std::cerr << "log of " << id << ":\n" << node->log() << "\n";
     if (!node->running()) continue;
     ::kill(node->pid(), SIGCONT);
+    left.merge(liveWorkers(id));
     EXPECT_EQ(node->stop(), 0) << node->log();
   }
+  // Not before: a node would launch others for their jobs.
+  for (const pid_t worker : left) ::kill(-worker, SIGKILL);
+}
+
+std::set<pid_t> ClusterFixture::liveWorkers(const std::string& by) {
+  std::set<pid_t> pids;
+  const Json::Value workers = at(by).get("/v1/workers?limit=200").json["items"];
+  for (const Json::Value& worker : workers) {
+    if (worker.isMember("exited_at") || !worker.isMember("launched_at")) continue;
+    if (const int pid = worker["pid"].asInt(); pid > 1) pids.insert(pid);
+  }
+  return pids;
 }
 
 Service& ClusterFixture::start(const std::string& id, const std::string& settings) {
-  return startNode(id,
-                   "leader_lease_seconds: 3\nleader_renew_seconds: 1\nnode_heartbeat_seconds: 1\n"
-                   "node_stale_seconds: 3\nnode_dead_seconds: 5\n" +
-                       settings);
+  return startNode(
+      id,
+      "leader_lease_seconds: 600\nleader_renew_seconds: 200\nnode_heartbeat_seconds: 1\n"
+      "node_stale_seconds: 60\nnode_dead_seconds: 120\n" +
+          settings);
 }
 
-Service& ClusterFixture::startPatient(const std::string& id, const std::string& settings) {
-  return startNode(id, settings);
+Service& ClusterFixture::startShortLived(const std::string& id, const std::string& settings) {
+  return startNode(id,
+                   "leader_lease_seconds: 5\nleader_renew_seconds: 1\nnode_heartbeat_seconds: 1\n"
+                   "node_stale_seconds: 5\nnode_dead_seconds: 7\n" +
+                       settings);
 }
 
 Service& ClusterFixture::startNode(const std::string& id, const std::string& settings) {
@@ -47,7 +65,7 @@ std::string ClusterFixture::leader(const std::vector<std::string>& ids) {
       if (said.empty() || (!found.empty() && said != found)) return false;
       found = said;
     }
-    return std::find(ids.begin(), ids.end(), found) != ids.end();
+    return std::find(ids.begin(), ids.end(), found) != ids.end() && leads(found);
   });
   EXPECT_TRUE(agreed) << "nobody leads";
   return found;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,21 +16,24 @@
 
 namespace muster::test {
 
-// Real nodes on a database of their own. A lease is 3 s long here and renewed each second.
+// Real nodes on a database of their own.
 class ClusterFixture : public testing::Test {
  protected:
   ~ClusterFixture() override;
 
-  // Starts a node with these lines of muster.yml beside those that make tests fast.
+  // Starts a node with these lines of muster.yml. Whoever leads goes on to lead, however long it
+  // stands still: a lease, and the time between two tries for it, are longer than any test.
   Service& start(const std::string& id, const std::string& settings = {});
-  // The same with leases as they usually are, too long for a test to wait for.
-  Service& startPatient(const std::string& id, const std::string& settings = {});
+  // The same with a lease of 5 seconds, for tests that wait until it is over. A leader that stands
+  // still for so long rightly loses the lead: nothing else may depend on who leads.
+  Service& startShortLived(const std::string& id, const std::string& settings = {});
   Service& node(const std::string& id) { return *nodes_.at(id); }
   Http& at(const std::string& id);
   PoolClient& pool(const std::string& id);  // the pool `p`, spoken to at that node
 
   Json::Value cluster(const std::string& id) { return at(id).get("/v1/cluster").json; }
-  // Waits until some node leads, and all that are named know it; its id.
+  // Waits until some node leads, and all that are named know it, itself too: the store has it
+  // before the node has its answer. The node's id.
   std::string leader(const std::vector<std::string>& ids);
   bool leads(const std::string& id);  // as it says itself
   Json::Int64 epoch(const std::string& id) { return cluster(id)["leader"]["epoch"].asInt64(); }
@@ -41,6 +45,7 @@ class ClusterFixture : public testing::Test {
 
  private:
   Service& startNode(const std::string& id, const std::string& settings);
+  std::set<pid_t> liveWorkers(const std::string& by);  // launched, by whichever node
 
   PostgresDatabase database_;
   const std::string url_ = database_.url();

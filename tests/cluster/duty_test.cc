@@ -16,7 +16,7 @@ constexpr const char* kOnlyTheTickChecks =
 class DutyTest : public ClusterFixture {
  protected:
   void startAll() {
-    for (const std::string id : {"a", "b", "c"}) start(id, kOnlyTheTickChecks);
+    for (const std::string id : {"a", "b", "c"}) startShortLived(id, kOnlyTheTickChecks);
   }
   // One job goes through, with the help of the leader; the decisions that were made, newest first.
   std::vector<Json::Value> runAJob(const std::string& by) {
@@ -46,7 +46,7 @@ class DutyTest : public ClusterFixture {
 };
 
 TEST_F(DutyTest, theTickOfTheLeaderLaunchesAndNobodyElses) {
-  startAll();
+  for (const std::string id : {"a", "b", "c"}) start(id, kOnlyTheTickChecks);
   leader({"a", "b", "c"});
   const auto decisions = runAJob("b");
   ASSERT_FALSE(decisions.empty());
@@ -62,10 +62,11 @@ TEST_F(DutyTest, dutiesGoOnAfterTheLeaderWasKilledAndAreNotDoneTwice) {
   const std::string first = leader({"a", "b", "c"});
   const std::string other = first == "a" ? "b" : "a";
   runAJob(other);
+  const Json::Int64 before = epoch(other);
   node(first).kill9();
-  ASSERT_TRUE(becomes([&] { return epoch(other) == 2; }));
+  ASSERT_TRUE(becomes([&] { return epoch(other) > before; }));
   const auto decisions = runAJob(other);
-  EXPECT_EQ(decisions.front()["leader_epoch"], 2) << decisions.front();
+  EXPECT_GT(decisions.front()["leader_epoch"].asInt64(), before) << decisions.front();
   expectNobodyActedAfterItsTime(other);
   std::map<std::string, int> launches;  // per job there was one worker
   for (const Json::Value& event : events(other, "worker.starting")) {
@@ -79,19 +80,24 @@ TEST_F(DutyTest, aLeaderThatStoodStillActsOnNothingWhenItGoesOn) {
   const std::string first = leader({"a", "b", "c"});
   const std::string other = first == "a" ? "b" : "a";
   runAJob(other);
+  const auto timesElected = [&] {
+    const auto elected = events(other, "leader.elected");
+    return std::count_if(elected.begin(), elected.end(),
+                         [&](const Json::Value& event) { return event["node_id"] == first; });
+  };
+  const Json::Int64 before = epoch(other);
+  const auto times = timesElected();
   ::kill(node(first).pid(), SIGSTOP);
-  ASSERT_TRUE(becomes([&] { return epoch(other) >= 2; }));
+  ASSERT_TRUE(becomes([&] { return epoch(other) > before; }));
   runAJob(other);
   ::kill(node(first).pid(), SIGCONT);
   EXPECT_TRUE(becomes([&] { return cluster(first)["role"] == "worker"; }));
-  EXPECT_NE(at(first).get("/metrics").body.find("\nmuster_leader 0\n"), std::string::npos);
+  EXPECT_TRUE(becomes([&] {
+    return at(first).get("/metrics").body.find("\nmuster_leader 0\n") != std::string::npos;
+  }));
+  EXPECT_EQ(timesElected(), times) << "it did not take the lead back";
   for (int i = 0; i < 2; ++i) runAJob(first);
   expectNobodyActedAfterItsTime(other);
-  // It may have held what the others waited for, and then they came one after the other.
-  const auto elected = events(other, "leader.elected");
-  const auto is_first = [&](const Json::Value& event) { return event["node_id"] == first; };
-  EXPECT_EQ(std::count_if(elected.begin(), elected.end(), is_first), 1)
-      << "it did not take the lead back";
 }
 
 TEST_F(DutyTest, leasesExpireUnderWhoeverLeads) {

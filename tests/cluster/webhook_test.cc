@@ -50,7 +50,7 @@ TEST_F(WebhookClusterTest, eachEventIsDeliveredOnceWhereverItHappens) {
 }
 
 TEST_F(WebhookClusterTest, theNextLeaderDeliversWhatTheLastOneLeftBehind) {
-  for (const std::string id : {"a", "b"}) start(id, kSettings);
+  for (const std::string id : {"a", "b"}) startShortLived(id, kSettings);
   const std::string first = leader({"a", "b"});
   const std::string other = first == "a" ? "b" : "a";
   create(first);

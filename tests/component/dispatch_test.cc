@@ -229,7 +229,7 @@ TEST_F(DispatchTest, aSubprocessRunsItsMachineElsewhere) {
   configure({trigger("s", TriggerType::kSubprocess, "work_added")});
   auto ran = process.ran.get_future();
   push("p");
-  ASSERT_EQ(ran.wait_for(20s), std::future_status::ready);
+  ASSERT_EQ(ran.wait_for(60s), std::future_status::ready);
   EXPECT_EQ(ran.get(), "parallelization_checker p");
   EXPECT_EQ(machines.take(), Names{});
 }
@@ -245,7 +245,7 @@ TEST_F(DispatchTest, aLambdaIsCalledAgainAfterAFailureThreeTimesInAll) {
   push("p");
   {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(failures_seen.wait_for(lock, 20s, [this] { return !failures.empty(); }));
+    ASSERT_TRUE(failures_seen.wait_for(lock, 60s, [this] { return !failures.empty(); }));
     EXPECT_EQ(failures, Names{"l 3"});
   }
   ASSERT_EQ(call.posts.size(), 3U);
@@ -262,7 +262,7 @@ TEST_F(DispatchTest, aLambdaThatWillNeverWorkIsCalledOnce) {
   call.answers = {FunctionCall::Failure{"answered 404", false}};
   push("p");
   std::unique_lock lock(mutex);
-  ASSERT_TRUE(failures_seen.wait_for(lock, 20s, [this] { return !failures.empty(); }));
+  ASSERT_TRUE(failures_seen.wait_for(lock, 60s, [this] { return !failures.empty(); }));
   EXPECT_EQ(call.posts.size(), 1U);
 }
 

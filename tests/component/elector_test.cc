@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Names = std::vector<std::string>;
 
-constexpr auto kElectionPatience = 10s;
+constexpr auto kElectionPatience = 60s;
 
 // Keeps the calls of an elector until the test answers them, in the order they came.
 class HeldBallot : public Ballot {

@@ -16,10 +16,10 @@ ProcessSpec command(std::vector<std::string> argv) { return {"", std::move(argv)
 
 TEST(ProgramRun, tellsHowItEnded) {
   const std::stop_token never;
-  EXPECT_EQ(runProgram(command({"true"}), 20s, never), std::nullopt);
-  EXPECT_EQ(runProgram(command({"sh", "-c", "exit 7"}), 20s, never), "ended with 7");
-  EXPECT_EQ(runProgram(command({"sh", "-c", "kill -9 $$"}), 20s, never), "was ended by signal 9");
-  EXPECT_EQ(runProgram(command({"no_such_program"}), 20s, never),
+  EXPECT_EQ(runProgram(command({"true"}), 60s, never), std::nullopt);
+  EXPECT_EQ(runProgram(command({"sh", "-c", "exit 7"}), 60s, never), "ended with 7");
+  EXPECT_EQ(runProgram(command({"sh", "-c", "kill -9 $$"}), 60s, never), "was ended by signal 9");
+  EXPECT_EQ(runProgram(command({"no_such_program"}), 60s, never),
             "the program 'no_such_program' was not found in PATH");
   EXPECT_EQ(runProgram(command({"sleep", "100"}), 40ms, never), "took too long");
 }
@@ -36,7 +36,7 @@ TEST(ProgramRun, inheritsNoFiles) {
   const int file = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC
   ASSERT_GE(file, 0);
   EXPECT_EQ(
-      runProgram(command({"sh", "-c", "test ! -e /proc/self/fd/" + std::to_string(file)}), 20s, {}),
+      runProgram(command({"sh", "-c", "test ! -e /proc/self/fd/" + std::to_string(file)}), 60s, {}),
       std::nullopt);
   ::close(file);
 }
@@ -46,7 +46,7 @@ TEST(ProgramRun, seesOfTheServicesOwnVariablesOnlyWhatItIsGiven) {
   ProcessSpec spec =
       command({"sh", "-c", "test -z \"$MUSTER_STORE\" && test \"$MUSTER_TOKEN\" = t"});
   spec.env["MUSTER_TOKEN"] = "t";
-  EXPECT_EQ(runProgram(spec, 20s, {}), std::nullopt);
+  EXPECT_EQ(runProgram(spec, 60s, {}), std::nullopt);
   ::unsetenv("MUSTER_STORE");
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDutyPatience = 10s;
+constexpr auto kDutyPatience = 60s;
 
 // A checker on a store that other nodes could share, with a pool that has work for two.
 class LeaderDutyTest : public testing::Test {

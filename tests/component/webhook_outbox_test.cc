@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 20s;
+constexpr auto kPatience = 60s;
 
 // Receivers that take what they are sent, refuse it, or keep the caller waiting.
 class Receivers {

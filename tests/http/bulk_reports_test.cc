@@ -101,7 +101,7 @@ TEST_F(BulkReports, the_claim_may_wait) {
   EXPECT_FALSE(reply.finished(150ms));
   EXPECT_EQ(pool_.job(job)["status"], "done") << "the reports do not wait for the claim";
   pool_.push();
-  ASSERT_TRUE(reply.finished(5s));
+  ASSERT_TRUE(reply.finished(kPatience));
   EXPECT_EQ(reply.reply().json["items"][0]["status"], "done");
   EXPECT_EQ(reply.reply().json["claimed"].size(), 1U) << reply.reply();
 }

@@ -17,13 +17,13 @@ class Doctor : public testing::Test {
   int run(std::vector<std::string> args, const std::string& listen = "127.0.0.1:1") {
     args.insert(args.begin(), {musterBinary(), "doctor"});
     ChildProcess muster({args, folder_.path(), {"MUSTER_LISTEN=" + listen}, true});
-    const int code = muster.wait(20s).value_or(-1);
+    const int code = muster.wait().value_or(-1);
     out_ = muster.out();
     return code;
   }
   void migrate(const std::string& store) {
     ChildProcess muster({{musterBinary(), "migrate", "--store", store}, folder_.path()});
-    ASSERT_EQ(muster.wait(20s), 0) << muster.err();
+    ASSERT_EQ(muster.wait(), 0) << muster.err();
   }
   // The line of a check, and the hint below it.
   std::string line(const std::string& mark, const std::string& name) const {

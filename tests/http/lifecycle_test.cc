@@ -30,7 +30,7 @@ Outcome muster(const std::vector<std::string>& arguments, const fs::path& folder
   Command command{{musterBinary()}, folder, {}, true};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   ChildProcess process(command);
-  const int code = process.wait(10s).value_or(-1);
+  const int code = process.wait().value_or(-1);
   return {code, process.out(), process.err()};
 }
 
@@ -91,7 +91,7 @@ TEST(Stopping, a_parked_claim_is_answered_promptly) {
                      {"POST", "/v1/pools/p/claim", R"({"worker_id":"w","wait_seconds":30})"});
   EXPECT_FALSE(claim.finished(200ms));
   service.interrupt();
-  EXPECT_TRUE(claim.finished(5s)) << "the claim still waits";
+  EXPECT_TRUE(claim.finished(20s)) << "the claim still waits";
   EXPECT_TRUE(claim.reply().status == 200 || claim.reply().status == 503) << claim.reply();
   EXPECT_EQ(service.awaitExit(), 0) << service.log();
 }
@@ -101,7 +101,7 @@ TEST(Stopping, an_open_stream_does_not_hold_it_up) {
   PendingReply stream(service.url(), {"GET", "/v1/events/stream"});
   ASSERT_TRUE(stream.until(kPatience, [](const Reply& reply) { return !reply.headers.empty(); }));
   service.interrupt();
-  EXPECT_TRUE(stream.finished(8s));
+  EXPECT_TRUE(stream.finished(kPatience));
   EXPECT_EQ(service.awaitExit(), 0) << service.log();
 }
 
@@ -113,7 +113,7 @@ TEST(Stopping, finishes_what_is_in_flight) {
                     {"POST", "/v1/pools/p/jobs/batch", R"({"items":[)" + items + "]}"});
   push.until(20ms, [](const Reply&) { return false; });
   service.interrupt();
-  ASSERT_TRUE(push.finished(10s));
+  ASSERT_TRUE(push.finished(kPatience));
   EXPECT_EQ(service.awaitExit(), 0) << service.log();
   service.start();
   const int kept = PoolClient(service.url(), "p").stats()["queue_depth"].asInt();

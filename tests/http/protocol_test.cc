@@ -11,7 +11,7 @@ using Queries = ServiceFixture;
 class Wire : public ServiceFixture {
  protected:
   std::string hostLine() const { return "Host: 127.0.0.1:" + std::to_string(service().port()); }
-  std::string raw(const std::string& bytes) { return exchange(service().port(), bytes, 2s); }
+  std::string raw(const std::string& bytes) { return exchange(service().port(), bytes, kPatience); }
 };
 
 TEST_F(Routing, an_unknown_path_is_a_problem) {
@@ -247,7 +247,7 @@ TEST_F(Wire, two_requests_in_one_packet_are_answered_in_order) {
   };
   RawConnection connection(service().port());
   ASSERT_TRUE(connection.send(request("one") + request("two")));
-  std::string answers = connection.receive(5s, "two");
+  std::string answers = connection.receive(kPatience, "two");
   EXPECT_LT(answers.find("one"), answers.find("two")) << answers;
 }
 
@@ -258,7 +258,7 @@ TEST_F(Wire, a_request_in_small_pieces_is_understood) {
                               "\r\nConnection: close\r\n\r\n" + body;
   RawConnection connection(service().port());
   for (const char byte : request) ASSERT_TRUE(connection.send(std::string_view(&byte, 1)));
-  EXPECT_EQ(connection.receive(5s).substr(0, 12), "HTTP/1.1 201");
+  EXPECT_EQ(connection.receive(kPatience).substr(0, 12), "HTTP/1.1 201");
 }
 
 TEST_F(Wire, a_chunked_body_is_understood) {

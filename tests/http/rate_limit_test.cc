@@ -10,7 +10,6 @@ int number(const Reply& reply, const std::string& header) {
 
 TEST(RateLimits, are_told_with_every_answer_and_refuse_what_is_too_much) {
   Service service({.store = anyStore(), .settings = "global_qps_limit: 0.002\n"});
-  service.start();
   Http http(service.url());
   const Reply first = http.get("/v1/pools/none");
   EXPECT_EQ(first.status, 404);
@@ -35,7 +34,6 @@ TEST(RateLimits, are_told_with_every_answer_and_refuse_what_is_too_much) {
 
 TEST(RateLimits, are_not_told_where_there_are_none) {
   Service service({.store = anyStore()});
-  service.start();
   PoolClient pool(service.url(), "p");
   const Reply reply = pool.tryPush(R"("data":1,"tenant":"a")");
   EXPECT_EQ(reply.status, 201);
@@ -45,7 +43,6 @@ TEST(RateLimits, are_not_told_where_there_are_none) {
 class TenantRate : public testing::Test {
  protected:
   TenantRate() : service_({.store = anyStore(), .settings = "tenant_qps_limit: 2.001\n"}) {
-    service_.start();
     pool_ = std::make_unique<PoolClient>(service_.url(), "p");
   }
   Reply batch(const std::vector<std::string>& tenants) {
@@ -70,7 +67,7 @@ TEST_F(TenantRate, is_that_of_the_tenant_a_push_names) {
 }
 
 TEST_F(TenantRate, of_one_that_is_over_costs_the_others_of_the_batch_nothing) {
-  const std::vector<std::string> many(40, "z");
+  const std::vector<std::string> many(400, "z");
   EXPECT_EQ(batch(many).status, 201) << "a full bucket takes a large batch";
   std::vector<std::string> both{"a", "a", "a", "a"};
   both.emplace_back("z");
@@ -78,17 +75,16 @@ TEST_F(TenantRate, of_one_that_is_over_costs_the_others_of_the_batch_nothing) {
   EXPECT_TRUE(isProblem(refused, 429, "rate_limited"));
   EXPECT_NE(refused.json["detail"].asString().find("'z'"), std::string::npos);
   EXPECT_EQ(number(refused, "ratelimit-remaining"), 0);
-  EXPECT_GT(number(refused, "retry-after"), 10);
+  EXPECT_GT(number(refused, "retry-after"), 100);
   const Reply passed = batch({"a", "a", "a", "a"});
   EXPECT_EQ(passed.status, 201) << passed;
   EXPECT_EQ(number(passed, "ratelimit-remaining"), 0);
-  EXPECT_EQ(pool_->stats()["queue_depth"], 44);
+  EXPECT_EQ(pool_->stats()["queue_depth"], 404);
 }
 
 TEST(RateLimits, of_both_kinds_tell_the_one_that_is_nearer) {
   Service service(
       {.store = anyStore(), .settings = "global_qps_limit: 50\ntenant_qps_limit: 2.001\n"});
-  service.start();
   PoolClient pool(service.url(), "p");
   EXPECT_EQ(number(pool.tryPush(R"("data":1,"tenant":"a")"), "ratelimit-limit"), 4);
   EXPECT_EQ(number(pool.tryPush(R"("data":1)"), "ratelimit-limit"), 100);

@@ -160,6 +160,7 @@ TEST_F(Simulate, a_time_without_length_is_refused) {
 }
 
 // Many at once: each is answered, and those that come while one runs are sent away with a time.
+// They come until that has happened.
 TEST_F(Simulate, there_is_one_at_a_time) {
   pool_.configure(R"("scaling":{"max_workers":0})");
   pool_.push();  // never served: that takes a while to find out
@@ -168,7 +169,7 @@ TEST_F(Simulate, there_is_one_at_a_time) {
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       Http own(service().url());
-      for (int j = 0; j < 5; ++j) {
+      eventually(kPatience, [&] {
         const Reply reply = own.post(pool_.path("/simulate"), "");
         if (reply.status == 200) {
           ++served;
@@ -177,13 +178,13 @@ TEST_F(Simulate, there_is_one_at_a_time) {
           EXPECT_EQ(reply.header("retry-after"), "5");
           ++refused;
         }
-      }
+        return served > 0 && refused > 0;
+      });
     });
   }
   for (auto& caller : callers) caller.join();
   EXPECT_GT(served, 0);
   EXPECT_GT(refused, 0);
-  EXPECT_EQ(served + refused, 20);
   EXPECT_EQ(simulate().status, 200) << "and then there is room again";
 }
 

@@ -21,7 +21,8 @@ class WebhookCommand : public testing::Test {
   std::string id() { return http_.get("/v1/webhooks").json["items"][0]["id"].asString(); }
   bool shows(const std::string& text) const { return out_.find(text) != std::string::npos; }
 
-  Service service_{{.store = anyStore(), .settings = "webhook_allow: [127.0.0.1]\n"}};
+  Service service_{{.store = anyStore(),
+                    .settings = "webhook_allow: [127.0.0.1]\nwebhook_timeout_seconds: 300\n"}};
   Http http_{service_.url()};
   std::string out_, err_;
 };

@@ -9,7 +9,8 @@ namespace {
 
 // Alone, so that a service that is started again leads at once.
 const std::string kSettings =
-    "webhook_allow: [127.0.0.0/8]\nwebhook_retry_base_seconds: 0\ncluster: off\n";
+    "webhook_allow: [127.0.0.0/8]\nwebhook_retry_base_seconds: 0\nwebhook_timeout_seconds: 300\n"
+    "cluster: off\n";
 const std::string kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 ReceiverAnswer status(int code) { return {.status = code}; }
@@ -72,9 +73,9 @@ TEST_F(WebhookService, an_event_is_posted_and_signed) {
   EXPECT_EQ(delivery["attempts"], 1);
   EXPECT_EQ(get(webhook)["status"], "active");
   EXPECT_TRUE(get(webhook).isMember("last_delivered_at"));
-  EXPECT_NE(
-      http_.get("/metrics").body.find("muster_webhook_deliveries_total{result=\"delivered\"} 1\n"),
-      std::string::npos);
+  const std::string counted = "muster_webhook_deliveries_total{result=\"delivered\"} 1\n";
+  EXPECT_TRUE(eventually(
+      kPatience, [&] { return http_.get("/metrics").body.find(counted) != std::string::npos; }));
 }
 
 TEST_F(WebhookService, a_call_that_failed_is_made_again_with_the_same_id) {
@@ -294,7 +295,7 @@ TEST_F(GuardedWebhooks, private_addresses_are_refused_unless_they_are_allowed) {
 
 class WebhooksByName : public WebhookService {
  protected:
-  WebhooksByName() : WebhookService("webhook_allow: [localhost]\n") {}
+  WebhooksByName() : WebhookService("webhook_allow: [localhost]\nwebhook_timeout_seconds: 300\n") {}
 };
 
 TEST_F(WebhooksByName, a_name_on_the_list_is_allowed_and_its_address_is_not) {

@@ -151,7 +151,8 @@ TEST_F(Workers, a_waiting_claim_ends_when_its_worker_is_asked_to_stop) {
   EXPECT_FALSE(claim.finished(150ms));
   ASSERT_EQ(http_.post(path(w_, "/terminate")).status, 200);
   pool_.push();
-  EXPECT_TRUE(!claim.finished(300ms) || claim.reply().json["items"].empty())
+  ASSERT_TRUE(claim.finished(kPatience));
+  EXPECT_TRUE(claim.reply().json["items"].empty())
       << "a stopping worker got a job: " << claim.reply();
 }
 

@@ -81,8 +81,8 @@ TEST_F(Commands, scale_sets_a_target_and_shows_it) {
 }
 
 TEST_F(Commands, reap_names_the_silent_before_and_when_it_takes_them) {
-  http().put("/v1/pools/quiet", R"({"heartbeat_interval_seconds":1000})");
   PoolClient quiet(service().url(), "quiet");
+  quiet.configure(R"("heartbeat_interval_seconds":1000,"stale_threshold_seconds":2000)");
   quiet.registerWorker("silent");
   const std::vector<std::string> reap = {"reap", "--pool", "quiet", "--stale-threshold-seconds",
                                          "0.001"};
@@ -121,7 +121,8 @@ TEST_F(Commands, push_makes_copies_in_batches) {
 
 TEST_F(Commands, push_waits_for_all_copies) {
   allow("go");
-  const auto push = muster({"push", "p", "--data", "7", "--count", "3", "--wait", "20"});
+  const auto push =
+      muster({"push", "p", "--data", "7", "--count", "3", "--wait", "60"}, 2 * kPatience);
   EXPECT_EQ(push.exit_code, 0) << push;
   EXPECT_EQ(push.out, "7\n7\n7\n");
 }

@@ -20,7 +20,7 @@ constexpr const char* kAsking =
 
 TEST_F(Declared, a_job_is_run_by_a_worker_launched_for_it) {
   const Json::Value job = pool().push(kAsking);
-  const auto done = http().get("/v1/jobs/" + job["id"].asString() + "?wait_seconds=20");
+  const auto done = http().get("/v1/jobs/" + job["id"].asString() + "?wait_seconds=30");
   EXPECT_EQ(done.json["status"], "done");
   ASSERT_EQ(workers().size(), 1U);
   EXPECT_EQ(workers()[0]["capabilities"][0], "gpu");

@@ -4,7 +4,7 @@
 namespace muster::test {
 namespace {
 
-constexpr auto kLongEnough = 100s;
+constexpr auto kLongEnough = 5 * kPatience;
 
 class Demo : public CommandFixture {
  protected:

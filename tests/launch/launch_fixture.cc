@@ -11,7 +11,9 @@
 namespace muster::test {
 namespace {
 
-constexpr const char* kFast = "launch_rate: 1000\nheartbeat_interval_seconds: 1\n";
+// Workers are heard from each second, and not given up because they stand still for a while.
+constexpr const char* kFast =
+    "launch_rate: 1000\nheartbeat_interval_seconds: 1\nstale_threshold_seconds: 60\n";
 
 }  // namespace
 
@@ -22,6 +24,7 @@ LaunchFixture::~LaunchFixture() {
   if (!service_.running()) service_.start();
   PoolClient last(service_.url(), "p");
   const auto page = last.http().get("/v1/workers?limit=200");
+  service_.kill9();  // it would launch others for their jobs
   for (const auto& worker : page.json["items"]) {
     if (worker.isMember("exited_at") || !worker.isMember("launched_at")) continue;
     if (const int pid = worker["pid"].asInt(); pid > 1) ::kill(-pid, SIGKILL);

@@ -8,7 +8,7 @@ namespace {
 
 class Retiring : public LaunchFixture {
  protected:
-  explicit Retiring(const std::string& seconds = "8")
+  explicit Retiring(const std::string& seconds = "60")
       : LaunchFixture("on_stop: drain\nworker_shutdown_timeout_seconds: " + seconds +
                       "\n"
                       "templates:\n"
@@ -31,7 +31,7 @@ class Retiring : public LaunchFixture {
     return becomes([&] { return http().get("/readyz").status == 503; });
   }
   Json::Value afterRestart(const Json::Value& job) {
-    service().start(service().port());
+    service().start();
     return pool().job(job);
   }
 };
@@ -64,13 +64,13 @@ TEST_F(Retiring, workers_finish_their_jobs_before_the_service_ends) {
 }
 
 TEST_F(Retiring, a_worker_that_waits_for_work_hears_of_it_at_once) {
-  pool().configure(
-      R"("template":"echo","worker_mode":"loop","heartbeat_interval_seconds":600,"lease_seconds":1800)");
+  pool().configure(R"("template":"echo","worker_mode":"loop","heartbeat_interval_seconds":600,)"
+                   R"("stale_threshold_seconds":1200,"lease_seconds":1800)");
   http().put(pool().path("/scale"), R"({"target_workers":1})");
   ASSERT_TRUE(becomes([&] { return pool().stats()["idle_workers"] == 1; }));
   EXPECT_EQ(service().stop(), 0) << service().log();
   EXPECT_EQ(service().log().find("stopping a process"), std::string::npos) << service().log();
-  service().start(service().port());
+  service().start();
   EXPECT_EQ(workers().at(0)["exit_code"], 0);
 }
 
@@ -107,7 +107,7 @@ TEST_F(RetiringSoon, a_worker_told_to_end_before_the_service_was_killed_is_made_
   EXPECT_EQ(http().post("/v1/workers/" + id + "/terminate").status, 200);
   service().kill9();
   EXPECT_TRUE(isRunning(worker));
-  service().start(service().port());
+  service().start();
   ASSERT_TRUE(nobodyLeft()) << service().log();
   EXPECT_EQ(pool().job(job)["attempts"], 0);
 }

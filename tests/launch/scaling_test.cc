@@ -30,11 +30,19 @@ class Scaled : public LaunchFixture {
 
 TEST_F(Scaled, up_and_down_a_hundred_times_under_load_drops_nothing) {
   int pushed = 0;
-  for (int i = 0; i < 100; ++i) {
+  const auto turn = [&](int number) {
     pushed += 5;
     pool().pushMany(5);
-    setTarget(i % 3 == 0 ? 4 : i % 3 == 1 ? 1 : 3);
-  }
+    setTarget(number % 3 == 0 ? 4 : number % 3 == 1 ? 1 : 3);
+  };
+  int turns = 0;
+  while (turns < 100) turn(turns++);
+  // Those that have not even started are no surplus: a slow machine takes more turns.
+  EXPECT_TRUE(becomes([&] {
+    if (eventsOf("worker.terminating").size() >= 30U) return true;
+    turn(turns++);
+    return false;
+  })) << "there was never a surplus";
   setTarget(4);
   ASSERT_TRUE(allDone(pushed));
   for (const Json::Value& job : pool().list("status=done")) {
@@ -43,7 +51,6 @@ TEST_F(Scaled, up_and_down_a_hundred_times_under_load_drops_nothing) {
   EXPECT_TRUE(eventsOf("job.reassigned").empty());
   EXPECT_TRUE(eventsOf("job.failed").empty());
   EXPECT_TRUE(eventsOf("worker.lost").empty());
-  EXPECT_GE(eventsOf("worker.terminating").size(), 30U) << "there was a surplus each time";
   setTarget(0);
   ASSERT_TRUE(nobodyLeft());
 }

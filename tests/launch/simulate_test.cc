@@ -21,8 +21,14 @@ class Simulate : public CommandFixture {
     EXPECT_EQ(reply.status, 200) << reply;
     return reply.json;
   }
+  // All at once, so that the first check sees them all.
   void pushSlow(int jobs, const std::string& seconds) {
-    for (int i = 0; i < jobs; ++i) pool().push(R"("data":{"delay_seconds":)" + seconds + "}");
+    std::string items;
+    for (int i = 0; i < jobs; ++i) {
+      items += (i == 0 ? "" : ",") + (R"({"data":{"delay_seconds":)" + seconds + "}}");
+    }
+    const Reply reply = http().post(pool().path("/jobs/batch"), R"({"items":[)" + items + "]}");
+    ASSERT_EQ(reply.status, 201) << reply;
   }
 };
 

@@ -21,15 +21,14 @@ const std::vector<Step> kSteps = {{"before_register", 1, kOneTry},
                                   {"before_report", 2, kTwoTries},
                                   {"after_report", 1, kOneTry}};
 
-std::string heldAtSteps() {
-  std::string text =
-      "worker_start_timeout_seconds: 3\n"
-      "stale_threshold_seconds: 3\n"
-      "templates:\n"
-      "  held: {worker: [sh, -c, 'test ! -e $MUSTER_POOL_ID.url || "
-      "MUSTER_URL=$(cat $MUSTER_POOL_ID.url); exec $MUSTER worker -- sh job.sh'], "
-      "env: {MUSTER: " +
-      musterBinary() + "}}\npools:\n";
+std::string heldAtSteps(const std::string& start_timeout) {
+  std::string text = "worker_start_timeout_seconds: " + start_timeout +
+                     "\n"
+                     "templates:\n"
+                     "  held: {worker: [sh, -c, 'test ! -e $MUSTER_POOL_ID.url || "
+                     "MUSTER_URL=$(cat $MUSTER_POOL_ID.url); exec $MUSTER worker -- sh job.sh'], "
+                     "env: {MUSTER: " +
+                     musterBinary() + "}}\npools:\n";
   for (const Step& step : kSteps) {
     text += "  " + step.name +
             ": {template: held, lease_seconds: 30, retry: {base_ms: 0}, "
@@ -41,7 +40,8 @@ std::string heldAtSteps() {
 // One pool for each step. Its first worker comes to the step and waits there.
 class Steps : public LaunchFixture {
  protected:
-  Steps() : LaunchFixture(heldAtSteps()) {
+  explicit Steps(const std::string& start_timeout = "60")
+      : LaunchFixture(heldAtSteps(start_timeout)) {
     writeFile(service().folder() / "job.sh",
               "if [ $MUSTER_POOL_ID = in_job ] && [ ! -e in_job.held ]; then\n"
               "  > in_job.held; exec sleep 1000\n"
@@ -74,6 +74,17 @@ class Steps : public LaunchFixture {
   }
   std::size_t count(const Step& step, const std::string& type) {
     return of(step).events("pool_id=" + step.name + "&types=" + type).size();
+  }
+  // Silence for so long means that a worker is lost.
+  void giveUpAfter(const std::string& seconds, const Step& step) {
+    const Reply set =
+        http().patch("/v1/pools/" + step.name, R"({"stale_threshold_seconds":)" + seconds + "}");
+    EXPECT_EQ(set.status, 200) << set;
+  }
+  // The worker that is silent now, and nobody who comes after it.
+  void awaitLoss(const Step& step) {
+    EXPECT_TRUE(becomes([&] { return count(step, "worker.lost") == 1; })) << service().log();
+    giveUpAfter("60", step);
   }
   bool isDone(const Step& step, const Json::Value& job) {
     return becomes([&] { return of(step).job(job)["status"] == "done"; });
@@ -116,8 +127,15 @@ TEST_F(Steps, a_worker_killed_at_any_step_loses_nothing) {
   for (const Step& step : kSteps) expectNothingLost(step, "terminated");
 }
 
-TEST_F(Steps, a_worker_stopped_at_any_step_is_given_up_and_loses_nothing) {
+class StoppedSteps : public Steps {
+ protected:
+  StoppedSteps() : Steps("10") {}  // waited for by the one that does not register
+};
+
+TEST_F(StoppedSteps, a_worker_stopped_at_any_step_is_given_up_and_loses_nothing) {
   for (const auto& [step, pid] : holdAll()) ::kill(pid, SIGSTOP);
+  for (const Step& step : kSteps) giveUpAfter("2", step);
+  for (auto step = kSteps.rbegin(); step != kSteps.rend(); ++step) awaitLoss(*step);
   for (const Step& step : kSteps) expectNothingLost(step, "lost");
 }
 
@@ -126,6 +144,8 @@ TEST_F(Steps, what_a_worker_that_was_given_up_reports_late_changes_nothing) {
   const Json::Value job = of(step).push();
   ASSERT_TRUE(appears("before_report.held")) << service().log();
   ::kill(workersOf(step).at(0)["pid"].asInt(), SIGSTOP);
+  giveUpAfter("2", step);
+  awaitLoss(step);
   ASSERT_TRUE(isDone(step, job)) << service().log();
   allow("before_report.go");
   ASSERT_TRUE(becomes([&] { return count(step, "job.late_result_dropped") == 1; }));

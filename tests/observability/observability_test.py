@@ -43,21 +43,21 @@ class Service:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
         self.process.stdout.close()
         self.folder.cleanup()
 
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read().decode()
 
     def work(self):
         pool = f"/v1/pools/{self.POOL}"
         self.call("PUT", pool, {"template": "echo"})
         job = json.loads(self.call("POST", pool + "/jobs", {"data": 1, "tenant": 'a"b\\c\n'}))
-        self.call("GET", f"/v1/jobs/{job['id']}?wait_seconds=20")
+        self.call("GET", f"/v1/jobs/{job['id']}?wait_seconds=30")
         self.call("PUT", f"/v1/triggers/{self.POOL}", {"type": "webhook", "machine": "parallelization_checker"})
         self.call("POST", f"/v1/hooks/{self.POOL}?pool_id={self.POOL}")
         self.call("POST", "/v1/tick")

@@ -52,7 +52,7 @@ TEST_F(Nodes, a_claim_that_waits_here_is_woken_by_a_push_there) {
                      {"POST", "/v1/pools/p/claim", R"({"worker_id":"w","wait_seconds":25})"});
   EXPECT_FALSE(claim.finished(300ms));
   const Json::Value job = there_.push();
-  ASSERT_TRUE(claim.finished(10s));
+  ASSERT_TRUE(claim.finished(kPatience));
   EXPECT_EQ(claim.reply().json["items"][0]["id"], job["id"]) << claim.reply();
 }
 
@@ -61,7 +61,7 @@ TEST_F(Nodes, who_waits_here_for_a_job_learns_of_its_end_there) {
   PendingReply wait(one_.url(), {"GET", "/v1/jobs/" + job["id"].asString() + "?wait_seconds=25"});
   EXPECT_FALSE(wait.finished(300ms));
   EXPECT_EQ(there_.report("complete", there_.claimOne(), R"("result":7)").status, 200);
-  ASSERT_TRUE(wait.finished(10s));
+  ASSERT_TRUE(wait.finished(kPatience));
   EXPECT_EQ(wait.reply().json["result"], 7) << wait.reply();
 }
 
@@ -69,7 +69,7 @@ TEST_F(Nodes, a_stream_here_has_the_events_from_there) {
   PendingReply stream(one_.url(), {"GET", "/v1/events/stream"});
   ASSERT_TRUE(stream.until(kPatience, [](const Reply& reply) { return !reply.headers.empty(); }));
   const Json::Value job = there_.push();
-  EXPECT_TRUE(stream.until(10s, [&](const Reply& reply) {
+  EXPECT_TRUE(stream.until(kPatience, [&](const Reply& reply) {
     return reply.body.find(job["id"].asString()) != std::string::npos;
   })) << stream.reply();
 }
@@ -113,7 +113,7 @@ TEST(Bouncer, the_service_works_without_a_session_of_its_own) {
   EXPECT_FALSE(claim.finished(300ms));
   PoolClient pool(other.url(), "p");
   pool.push();
-  ASSERT_TRUE(claim.finished(10s)) << "by looking each second";
+  ASSERT_TRUE(claim.finished(kPatience)) << "by looking each second";
   const Json::Value job = claim.reply().json["items"][0];
   EXPECT_EQ(pool.report("complete", job).status, 200);
   EXPECT_EQ(pool.stats()["done"], 1);

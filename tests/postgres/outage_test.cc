@@ -20,7 +20,7 @@ Outcome muster(const std::vector<std::string>& arguments) {
   Command command{{musterBinary()}, folder.path(), {}, true};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   ChildProcess process(command);
-  const int code = process.wait(20s).value_or(-1);
+  const int code = process.wait().value_or(-1);
   return {code, process.out(), process.err()};
 }
 

@@ -7,8 +7,9 @@ namespace muster::test {
 
 using namespace std::chrono_literals;
 
-// Long enough for a loaded machine; a test that waits this long has failed.
-constexpr std::chrono::milliseconds kPatience = 20s;
+// Far longer than a thread or a process stands still on a loaded machine: a test that waits this
+// long has failed. A test that is green never waits for it.
+constexpr std::chrono::milliseconds kPatience = 60s;
 
 // Asks `condition` again and again until it holds; false when the deadline passes first.
 bool eventually(std::chrono::milliseconds deadline, const std::function<bool()>& condition);

@@ -25,8 +25,9 @@ class RawConnection {
   bool closed_ = false;
 };
 
-// One request on a connection of its own, and all that is answered until `deadline`.
+// One request on a connection of its own, and all that is answered until it is closed or
+// `deadline`.
 std::string exchange(std::uint16_t port, std::string_view bytes,
-                     std::chrono::milliseconds deadline = std::chrono::seconds(5));
+                     std::chrono::milliseconds deadline);
 
 }  // namespace muster::test

@@ -1,27 +1,18 @@
 #include "tests/support/service.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <stdexcept>
-#include <string_view>
 
 namespace muster::test {
 namespace {
 
 constexpr const char* kOwnPostgres = "postgres";
-
-// The port in the line a started service prints first; 0 while it is not there.
-std::uint16_t announcedPort(const std::string& out) {
-  constexpr std::string_view kPrefix = "listening on http://127.0.0.1:";
-  const std::size_t end = out.find('\n');
-  if (end == std::string::npos) return 0;
-  if (!out.starts_with(kPrefix)) throw std::runtime_error("unexpected first line: " + out);
-  std::uint16_t port = 0;
-  std::from_chars(out.data() + kPrefix.size(), out.data() + end, port);
-  return port;
-}
 
 }  // namespace
 
@@ -39,6 +30,22 @@ std::string lastingStore() {
   return store == "memory:" ? "sqlite:muster.db" : store;
 }
 
+ReservedPort::ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const int yes = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const place = reinterpret_cast<sockaddr*>(&address);
+  if (::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(socket_, place, size) != 0 || ::getsockname(socket_, place, &size) != 0) {
+    throw std::runtime_error("there is no free port");
+  }
+  number_ = ntohs(address.sin_port);
+}
+
+ReservedPort::~ReservedPort() { ::close(socket_); }
+
 Service::Service(ServiceOptions options) : options_(std::move(options)) {
   if (options_.store == kOwnPostgres) postgres_ = std::make_unique<PostgresDatabase>();
   writeFile(folder_ / "muster.yml",
@@ -46,25 +53,24 @@ Service::Service(ServiceOptions options) : options_(std::move(options)) {
   start();
 }
 
-std::vector<std::string> Service::commandLine(std::uint16_t port) const {
-  const std::string address = "127.0.0.1:" + std::to_string(port);
-  return {musterBinary(), "serve", "--listen", address, "--store", store()};
-}
-
-void Service::start(std::uint16_t port) {
+void Service::start() {
   process_.reset();
   std::filesystem::remove(folder_ / "stdout.txt");
-  Command command{commandLine(port), folder_.path()};
+  const std::string address = "127.0.0.1:" + std::to_string(port());
+  Command command{{musterBinary(), "serve", "--listen", address, "--store", store()},
+                  folder_.path()};
   command.env = options_.env;
+  command.env.push_back("TMPDIR=" + folder_.path().string());  // whatever ends it, nothing is left
   command.adopts_orphans = options_.adopts_orphans;
   process_ = std::make_unique<ChildProcess>(command);
-  port_ = 0;
-  eventually(kPatience, [this] {
-    port_ = announcedPort(process_->out());
-    return port_ != 0 || !process_->running();
-  });
-  if (port_ == 0) {
+  // The line that a started service prints first.
+  const auto listens = [this] { return process_->out().ends_with('\n'); };
+  eventually(kPatience, [&] { return listens() || !process_->running(); });
+  if (!listens()) {
     throw std::runtime_error("the service did not start: " + musterBinary() + "\n" + log());
+  }
+  if (process_->out() != "listening on " + url() + "\n") {
+    throw std::runtime_error("unexpected first line: " + process_->out());
   }
 }
 
@@ -95,6 +101,6 @@ void Service::restart() {
 
 bool Service::running() { return process_->running(); }
 
-std::string Service::url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+std::string Service::url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 
 }  // namespace muster::test

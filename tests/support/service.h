@@ -25,13 +25,30 @@ struct ServiceOptions {
   bool adopts_orphans = false;        // as process 1 of a container does
 };
 
-// The real program, serving on a free port of its own with a database of its own.
+// A free port of loopback that nobody else is given while this lives. It is bound, so that the
+// kernel gives it to no other, and not listened to, so that whoever asks to share it may.
+class ReservedPort {
+ public:
+  ReservedPort();
+  ~ReservedPort();
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+
+  std::uint16_t number() const { return number_; }
+
+ private:
+  int socket_ = -1;
+  std::uint16_t number_ = 0;
+};
+
+// The real program, serving on a port of its own, the same after each start, with a database of its
+// own.
 class Service {
  public:
   explicit Service(ServiceOptions options = {});
 
-  // On a free port unless one is named; throws with the log when it does not come up.
-  void start(std::uint16_t port = 0);
+  // Throws with the log when it does not come up.
+  void start();
   void interrupt();  // asks it to stop and does not wait
   int awaitExit();   // the exit code, -1 when it had to be killed
   int stop();        // both
@@ -41,22 +58,19 @@ class Service {
   pid_t pid() const { return process_->pid(); }
 
   std::string url() const;
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return port_.number(); }
   const TempFolder& folder() const { return folder_; }
   std::string database() const { return (folder_ / "muster.db").string(); }  // of SQLite
   // What it is told to use as its store.
   std::string store() const { return postgres_ ? postgres_->url() : options_.store; }
   std::string log() const { return readFile(folder_ / "stderr.txt"); }
 
-  // What it is started with.
-  std::vector<std::string> commandLine(std::uint16_t port = 0) const;
-
  private:
+  ReservedPort port_;
   ServiceOptions options_;
   TempFolder folder_;
   std::unique_ptr<PostgresDatabase> postgres_;
   std::unique_ptr<ChildProcess> process_;
-  std::uint16_t port_ = 0;
 };
 
 }  // namespace muster::test

@@ -23,7 +23,7 @@ TEST_F(Outage, a_job_is_completed_once_when_the_service_crashes_and_comes_back) 
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   const Json::Value now = pool_of_its_own_.job(job);
   EXPECT_EQ(now["status"], "done");
@@ -43,14 +43,14 @@ TEST_F(Outage, a_waiting_worker_goes_on_when_the_service_comes_back) {
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   const Json::Value job = pool_of_its_own_.push();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   EXPECT_EQ(pool_of_its_own_.job(job)["status"], "done");
 }
 
 TEST_F(Outage, a_lease_that_cannot_be_renewed_stops_the_command) {
-  pool_of_its_own_.configure(R"("lease_seconds":1)");
+  pool_of_its_own_.configure(R"("lease_seconds":6)");
   pool_of_its_own_.push();
   const auto worker = startScript(kUntilGo, {}, own_.url());
   ASSERT_TRUE(appears("pid")) << worker->err();
@@ -66,7 +66,7 @@ TEST_F(Outage, a_worker_waits_for_a_service_that_starts_later) {
   ASSERT_TRUE(eventually(kPatience, [&] {
     return worker->err().find("trying again") != std::string::npos;
   })) << worker->err();
-  own_.start(own_.port());
+  own_.start();
   EXPECT_EQ(worker->wait(), 0) << worker->err();
   EXPECT_EQ(worker->out(), "no_work_available\n");
 }

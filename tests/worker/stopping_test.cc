@@ -121,7 +121,7 @@ TEST_F(Stopping, sigterm_ends_a_worker_that_waits) {
   ASSERT_TRUE(
       eventually(kPatience, [&] { return http_.get("/v1/workers/" + worker_).status == 200; }));
   worker->signal(SIGTERM);
-  EXPECT_EQ(worker->wait(5s), 0) << worker->err();
+  EXPECT_EQ(worker->wait(15s), 0) << "before the 20 seconds it waits for a job: " << worker->err();
   EXPECT_EQ(workerStatus(), "terminated");
 }
 

@@ -7,7 +7,8 @@ namespace {
 const std::string kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 TEST(WebhookExample, takes_what_is_signed_and_refuses_what_is_not) {
-  Service service({.store = anyStore(), .settings = "webhook_allow: [127.0.0.1]\n"});
+  Service service({.store = anyStore(),
+                   .settings = "webhook_allow: [127.0.0.1]\nwebhook_timeout_seconds: 300\n"});
   const TempFolder folder;
   ChildProcess receiver({{"/usr/bin/python3", MUSTER_EXAMPLES "/webhook_receiver.py", "0"},
                          folder.path(),

@@ -10,8 +10,9 @@ const std::string kUntilGo =
     "echo $$ > pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.02; done; ";
 
 WorkerFixture::WorkerFixture() {
+  // A lease that no worker loses because it, or its service, stands still for a while.
   pool_.configure(
-      R"("lease_seconds":3,"heartbeat_interval_seconds":1,"retry":{"base_ms":0,"max_retries":3})");
+      R"("lease_seconds":60,"heartbeat_interval_seconds":1,"retry":{"base_ms":0,"max_retries":3})");
 }
 
 std::unique_ptr<ChildProcess> WorkerFixture::start(const std::vector<std::string>& args,
