@@ -100,8 +100,10 @@ std::string_view takeRenamedMethod(std::string_view& path) {
   if (!path.starts_with(kRenamedPath)) return {};
   const std::string_view rest = path.substr(kRenamedPath.size());
   const std::size_t end = std::min(rest.find('/'), rest.size());
+  const std::string_view method = rest.substr(0, end);
+  if (isFrameworkMethod(method)) return {};  // somebody else wrote it: no way around other checks
   path = rest.substr(end);
-  return rest.substr(0, end);
+  return method;
 }
 
 }  // namespace muster

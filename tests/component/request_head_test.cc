@@ -67,6 +67,9 @@ TEST(RequestHead, an_unknown_method_travels_in_the_path) {
   EXPECT_EQ(path, "/v1/pools");
   EXPECT_EQ(takeRenamedMethod(path), "");
   EXPECT_EQ(path, "/v1/pools");
+  path = "/~method/POST/v1/pools";
+  EXPECT_EQ(takeRenamedMethod(path), "") << "a known method was not renamed";
+  EXPECT_EQ(path, "/~method/POST/v1/pools");
 }
 
 }  // namespace
