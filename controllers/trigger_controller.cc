@@ -108,6 +108,11 @@ void TriggerController::put(const RequestPtr& request, Respond respond) {
   if (!body) return respond(tl::unexpected(body.error()));
   std::vector<FieldError> faults;
   TriggerSpec spec = readTrigger(body->root(), "", *name, registry_.zones(), faults);
+  if (spec.input.allow_private) {
+    faults.push_back(
+        {"/input/allow_private", "not_allowed",
+         "can only be set in the configuration; or add the host to webhook_allow there"});
+  }
   if (auto ok = checkFaults(std::move(faults)); !ok) return respond(tl::unexpected(ok.error()));
   change(
       request,

@@ -46,7 +46,7 @@ struct TriggerInput {
   std::optional<std::string> job_from;
   std::vector<std::string> events;  // a hook takes only these types; empty: all
   std::string url;                  // of a lambda
-  bool allow_private = false;       // the url may lead to a private address
+  bool allow_private = false;       // the url may be private; only the configuration can say so
 
   bool operator==(const TriggerInput&) const = default;
 };

@@ -13,12 +13,13 @@ constexpr Millis kLongest = Seconds(10);
 }  // namespace
 
 std::optional<PostFailure> postJson(const std::string& url, const std::string& json,
-                                    bool allow_private, const std::stop_token& stop) {
+                                    const AddressGuard& guard, bool allow_private,
+                                    const std::stop_token& stop) {
   const auto place = parseHttpUrl(url);
   if (!place) return PostFailure{"the URL is not one of http or https", false};
   bool refused = false;
-  HttpClient client(*place, [allow_private, &refused](const sockaddr& address) {
-    refused = !allow_private && isPrivateAddress(address);
+  HttpClient client(*place, [&](const sockaddr& address) {
+    refused = !allow_private && !guard.allows(place->host, address);
     return !refused;
   });
   const auto answer = client.send({.method = "POST",
@@ -28,7 +29,8 @@ std::optional<PostFailure> postJson(const std::string& url, const std::string& j
                                    .given_up = [&stop] { return stop.stop_requested(); },
                                    .head_only = true});
   if (refused) {
-    return PostFailure{"the address is private; input.allow_private: true allows it", false};
+    return PostFailure{
+        "the address is private; webhook_allow in the settings of the service allows it", false};
   }
   if (!answer) return PostFailure{answer.error().what};
   if (answer->ok()) return std::nullopt;

@@ -4,6 +4,8 @@
 #include <stop_token>
 #include <string>
 
+#include "app/http/address_guard.h"
+
 namespace muster {
 
 struct PostFailure {
@@ -11,10 +13,11 @@ struct PostFailure {
   bool retryable = true;
 };
 
-// Posts JSON to a URL: no redirects, no proxy, ten seconds at most. Unless `allow_private`, an
-// address that is not of the open internet is refused when it is about to be connected to, whatever
-// its name was. Nothing when the answer was 2xx.
+// Posts JSON to a URL: no redirects, no proxy, ten seconds at most. Unless `allow_private`, the
+// guard is asked of the address that is about to be connected to, whatever its name was. Returns
+// nothing when the answer was 2xx.
 std::optional<PostFailure> postJson(const std::string& url, const std::string& json,
-                                    bool allow_private, const std::stop_token& stop);
+                                    const AddressGuard& guard, bool allow_private,
+                                    const std::stop_token& stop);
 
 }  // namespace muster

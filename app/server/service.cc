@@ -87,6 +87,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       host_(hostName()),
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
+      call_(AddressGuard(settings.webhook_allow)),
       registry_(findZone) {}
 
 tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,

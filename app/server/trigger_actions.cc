@@ -45,7 +45,7 @@ std::optional<std::string> MusterProcess::run(const std::string& machine, const 
 std::optional<FunctionCall::Failure> NetworkCall::post(const Target& target,
                                                        const std::string& json,
                                                        const std::stop_token& stop) {
-  const auto failure = postJson(target.url, json, target.allow_private, stop);
+  const auto failure = postJson(target.url, json, guard_, target.allow_private, stop);
   if (!failure) return std::nullopt;
   return Failure{failure->what, failure->retryable};
 }

@@ -2,7 +2,9 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "app/http/address_guard.h"
 #include "triggers/ports.h"
 
 namespace muster {
@@ -21,11 +23,15 @@ class MusterProcess : public MachineProcess {
   std::string url_;  // guarded by mutex_
 };
 
-// Calls functions on the network.
+// Calls functions on the network; private addresses only where the guard, or the target, allows it.
 class NetworkCall : public FunctionCall {
  public:
+  explicit NetworkCall(AddressGuard guard) : guard_(std::move(guard)) {}
   std::optional<Failure> post(const Target& target, const std::string& json,
                               const std::stop_token& stop) override;
+
+ private:
+  const AddressGuard guard_;
 };
 
 }  // namespace muster

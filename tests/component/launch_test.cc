@@ -53,11 +53,15 @@ TEST(ProgramRun, seesOfTheServicesOwnVariablesOnlyWhatItIsGiven) {
 TEST(HttpPost, refusesPrivateAddresses) {
   for (const char* url : {"http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/",
                           "http://2130706433:1/", "http://0x7f.1:1/"}) {
-    const auto failure = postJson(url, "{}", false, {});
+    const auto failure = postJson(url, "{}", AddressGuard({}), false, {});
     ASSERT_TRUE(failure) << url;
     EXPECT_FALSE(failure->retryable) << url << failure->what;
   }
-  EXPECT_TRUE(postJson("http://127.0.0.1:1/", "{}", true, {})->retryable) << "nobody listens";
+  EXPECT_TRUE(postJson("http://127.0.0.1:1/", "{}", AddressGuard({}), true, {})->retryable)
+      << "nobody listens";
+  EXPECT_TRUE(
+      postJson("http://127.0.0.1:1/", "{}", AddressGuard({"127.0.0.1"}), false, {})->retryable)
+      << "nobody listens";
 }
 
 }  // namespace

@@ -171,14 +171,20 @@ TEST(TriggerService, faults_in_the_registry_stop_the_start_with_their_lines) {
 
 TEST(TriggerService, a_lambda_is_posted_to_its_url_and_not_to_private_ones_unasked) {
   Service function({.store = anyStore()});  // any service that answers 2xx will do
-  Service service({.store = anyStore()});
+  const std::string url = function.url() + "/v1/hooks/work_added";
+  Service service(
+      {.store = anyStore(),
+       .settings = "triggers:\n  - {name: allowed, type: lambda, on: job_poisoned, input: "
+                   "{url: '" +
+                   url + "', allow_private: true}}\n"});
   Http http(service.url());
   const auto lambda = [&](const std::string& more) {
-    return R"({"type":"lambda","on":"job_poisoned","input":{"url":")" + function.url() +
-           R"(/v1/hooks/work_added")" + more + "}}";
+    return R"({"type":"lambda","on":"job_poisoned","input":{"url":")" + url + '"' + more + "}}";
   };
   ASSERT_EQ(http.put("/v1/triggers/refused", lambda("")).status, 201);
-  ASSERT_EQ(http.put("/v1/triggers/allowed", lambda(R"(,"allow_private":true)")).status, 201);
+  const Reply asked = http.put("/v1/triggers/asked", lambda(R"(,"allow_private":true)"));
+  EXPECT_TRUE(isProblem(asked, 422));
+  EXPECT_EQ(asked.json["errors"][0]["pointer"], "/input/allow_private") << asked;
   EXPECT_EQ(http.post("/v1/triggers/refused/fire").status, 202);
   EXPECT_EQ(http.post("/v1/triggers/allowed/fire", R"({"pool_id":"p"})").status, 202);
   PoolClient other(function.url(), "p");
@@ -189,6 +195,21 @@ TEST(TriggerService, a_lambda_is_posted_to_its_url_and_not_to_private_ones_unask
     return service.log().find("trigger=refused detail=\"the address is private") !=
            std::string::npos;
   })) << service.log();
+}
+
+TEST(TriggerService, a_lambda_may_call_the_private_addresses_that_the_settings_allow) {
+  Service function({.store = anyStore()});
+  Service service({.store = anyStore(), .settings = "webhook_allow: [127.0.0.1]\n"});
+  Http http(service.url());
+  ASSERT_EQ(
+      http.put("/v1/triggers/call", R"({"type":"lambda","on":"job_poisoned","input":{"url":")" +
+                                        function.url() + R"(/v1/hooks/work_added"}})")
+          .status,
+      201);
+  EXPECT_EQ(http.post("/v1/triggers/call/fire", R"({"pool_id":"p"})").status, 202);
+  PoolClient other(function.url(), "p");
+  EXPECT_TRUE(eventually(kPatience,
+                         [&] { return !other.events("types=trigger.fired&pool_id=p").empty(); }));
 }
 
 }  // namespace

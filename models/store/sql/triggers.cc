@@ -47,6 +47,7 @@ Trigger readTriggerRow(const SqlRows& row) {
   Trigger trigger;
   trigger.spec = unpackTrigger(row.string(0), row.text(1));
   trigger.configured = row.integer(2) != 0;
+  trigger.spec.input.allow_private &= trigger.configured;  // nobody else may say so
   trigger.version = row.integer(3);
   trigger.created_at = row.time(4);
   trigger.updated_at = row.time(5);
