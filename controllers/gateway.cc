@@ -68,8 +68,10 @@ bool isExpected(ErrorCode code) {
          code == ErrorCode::kReadOnlyNode;
 }
 
+// What repeats nothing keeps no answer, and what is open to everybody must not fill the disk.
 Result<RequestKey> keyOf(const Request& request) {
   RequestKey key;
+  if (!request.route->scope || methodOf(request.raw) == "GET") return key;
   const std::string* sent = request.headerIfSent("idempotency-key");
   if (sent == nullptr) return key;
   key.key = *sent;
@@ -106,7 +108,6 @@ struct Gateway::Exchange {
   Callback callback;
   std::string_view method;
   std::chrono::nanoseconds began;
-  const Route* route = nullptr;
   std::vector<std::string> allowed;
   bool known_path = false;
 };
@@ -148,7 +149,7 @@ void Gateway::handle(const drogon::HttpRequestPtr& raw, Callback callback) {
 Status Gateway::admit(Exchange& exchange) {
   Request& request = *exchange.request;
   auto match = parts_.router.find(exchange.method, request.path);
-  exchange.route = match.route;
+  exchange.request->route = match.route;
   exchange.allowed = std::move(match.allowed);
   exchange.known_path = match.route != nullptr || !exchange.allowed.empty();
   request.path_values = std::move(match.values);
@@ -168,22 +169,26 @@ Status Gateway::admit(Exchange& exchange) {
   if (!exchange.known_path) {
     return fail(ErrorCode::kNotFound, fmt::format("there is no {}", request.path));
   }
-  if (exchange.method == "OPTIONS" && exchange.route == nullptr) return {};
-  if (exchange.route == nullptr) {
+  if (exchange.method == "OPTIONS" && exchange.request->route == nullptr) return {};
+  if (exchange.request->route == nullptr) {
     return fail(ErrorCode::kMethodNotAllowed,
                 fmt::format("{} allows {}", request.path, fmt::join(exchange.allowed, ", ")));
   }
-  if (!exchange.route->scope) return admitWrite(exchange);
-  const Scope scope = *exchange.route->scope;
+  if (!exchange.request->route->scope) return admitWrite(exchange);
+  const Scope scope = *exchange.request->route->scope;
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
-  if (!exchange.route->handler.unlimited) {
-    if (auto ok = parts_.limits.admitRequest(request.rate); !ok) return ok;
-  }
   auto principal = parts_.access.identify(request.header("authorization"));
-  if (!principal) return tl::unexpected(std::move(principal).error());
+  if (!principal) {
+    if (auto ok = parts_.limits.countRefusal(request.address()); !ok) return ok;
+    return tl::unexpected(std::move(principal).error());
+  }
   request.principal = *std::move(principal);
+  // Known before it is counted: a stranger must not use up what is there for others.
+  if (!request.route->handler.unlimited) {
+    if (auto ok = parts_.limits.admitRequest(request.principal.name, request.rate); !ok) return ok;
+  }
   if (!request.principal.may(scope)) {
     return fail(ErrorCode::kForbidden,
                 fmt::format("the token lacks the scope '{}'", scopeName(scope)));
@@ -192,7 +197,7 @@ Status Gateway::admit(Exchange& exchange) {
 }
 
 Status Gateway::admitWrite(const Exchange& exchange) const {
-  if (!parts_.admit_write || exchange.route->handler.on_every_node) return {};
+  if (!parts_.admit_write || exchange.request->route->handler.on_every_node) return {};
   const bool reads =
       exchange.method == "GET" || exchange.method == "HEAD" || exchange.method == "OPTIONS";
   return reads ? Status() : parts_.admit_write();
@@ -201,7 +206,7 @@ Status Gateway::admitWrite(const Exchange& exchange) const {
 void Gateway::dispatch(const ExchangePtr& exchange) {
   const RequestPtr& request = exchange->request;
   auto respond = [this, exchange](Outcome outcome) { answer(exchange, std::move(outcome)); };
-  if (exchange->route == nullptr) {  // OPTIONS, or it would not have been admitted
+  if (exchange->request->route == nullptr) {  // OPTIONS, or it would not have been admitted
     Reply reply{204, "", ""};
     reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->allowed, ", ")));
     if (!request->header("access-control-request-method").empty()) {
@@ -213,7 +218,7 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
     respond(std::move(reply));
     return;
   }
-  const Handler& handler = exchange->route->handler;
+  const Handler& handler = exchange->request->route->handler;
   if (handler.answer) {
     handler.answer(request, std::move(respond));
     return;
@@ -305,8 +310,9 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   const int status = reply.status;
   send(exchange, std::move(reply));
   const auto took = parts_.clock.monotonic() - exchange->began;
-  parts_.metrics.countRequest(exchange->route ? exchange->route->index : Metrics::kNoRoute, status,
-                              std::chrono::duration<double>(took).count());
+  parts_.metrics.countRequest(
+      exchange->request->route ? exchange->request->route->index : Metrics::kNoRoute, status,
+      std::chrono::duration<double>(took).count());
   if (parts_.log.enabled(LogLevel::kDebug)) {
     parts_.log.debug("request", {{"request_id", request.id},
                                  {"method", exchange->method},

@@ -56,12 +56,12 @@ void HookController::shakeHands(const RequestPtr& request, const Respond& respon
   respond(std::move(reply));
 }
 
-Status HookController::admit(const Request& request, const TriggerSpec& spec) {
+Result<std::string> HookController::admit(const Request& request, const TriggerSpec& spec) {
   if (spec.auth.type != TriggerAuth::Type::kNone) {
     const auto fault = signatureFault(
         spec.auth, [&request](const std::string& name) { return request.header(name); },
         request.body(), parts_.clock.now(), parts_.variable);
-    if (!fault) return {};
+    if (!fault) return std::string();
     noteRejected(spec.name, *fault);
     return fail(ErrorCode::kUnauthorized, *fault);
   }
@@ -71,10 +71,10 @@ Status HookController::admit(const Request& request, const TriggerSpec& spec) {
       noteRejected(spec.name, "no valid token");
       return tl::unexpected(principal.error());
     }
-    if (principal->may(Scope::kProduce)) return {};
+    if (principal->may(Scope::kProduce)) return principal->name;
     return fail(ErrorCode::kForbidden, "the token lacks the scope 'produce'");
   }
-  if (request.raw->peerAddr().isLoopbackIp()) return {};
+  if (request.raw->peerAddr().isLoopbackIp()) return std::string();
   noteRejected(spec.name, "not from this machine");
   return fail(
       ErrorCode::kUnauthorized,
@@ -101,13 +101,17 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
     return respond(
         tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)}));
   }
-  if (auto ok = parts_.limits.admitRequest(request->rate); !ok) {
-    return respond(tl::unexpected(ok.error()));
-  }
   auto hook = hookOf(*request);
   if (!hook) return respond(tl::unexpected(std::move(hook).error()));
   const TriggerSpec& spec = (*hook)->trigger.spec;
-  if (auto ok = admit(*request, spec); !ok) return respond(tl::unexpected(ok.error()));
+  auto sender = admit(*request, spec);
+  if (!sender) {
+    const auto ok = parts_.limits.countRefusal(request->address());
+    return respond(tl::unexpected(ok ? std::move(sender).error() : ok.error()));
+  }
+  if (auto ok = parts_.limits.admitRequest(*sender, request->rate); !ok) {
+    return respond(tl::unexpected(ok.error()));
+  }
 
   QueryReader query(*request);
   const PoolId pool(query.id("pool_id"));

@@ -85,11 +85,19 @@ void writeJudged(JsonWriter& out, Store& store, const OutcomeReport& report) {
   if (job) {
     out.field("status", name(job->status));
   } else {
-    const auto now = store.jobs().find(report.job);
+    const auto now =
+        job.error().code == ErrorCode::kNotFound ? std::nullopt : store.jobs().find(report.job);
     out.field("status", now ? name(now->status) : std::string_view("unknown"));
     out.field("code", describe(job.error().code).name).field("detail", job.error().detail);
   }
   out.endObject();
+}
+
+// A worker's own token speaks for that worker; the lease token proves the rest.
+Status speakFor(Reporter& reporter, const Principal& principal) {
+  if (principal.worker.empty()) return {};
+  if (reporter.worker.empty()) reporter.worker = principal.worker;
+  return principal.mayActAs(reporter.worker);
 }
 
 }  // namespace
@@ -246,6 +254,12 @@ void LeaseController::reports(const RequestPtr& request, Respond respond) {
       return respond(tl::unexpected(ok.error()));
     }
   }
+  for (OutcomeReport& report : waiting->reports) {
+    if (auto ok = speakFor(report.reporter, request->principal); !ok) {
+      return respond(tl::unexpected(ok.error()));
+    }
+    report.reporter.pool = *pool;
+  }
   waiting->request = request;
   waiting->respond = std::move(respond);
   waiting->pool = *std::move(pool);
@@ -265,12 +279,8 @@ Result<OutcomeReport> readReport(const Request& request, Read read) {
   std::vector<FieldError> faults;
   OutcomeReport report = read(body->root(), faults);
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  // A worker's own token speaks for that worker; the lease token proves the rest.
-  if (!request.principal.worker.empty()) {
-    if (report.reporter.worker.empty()) report.reporter.worker = request.principal.worker;
-    if (auto ok = request.principal.mayActAs(report.reporter.worker); !ok) {
-      return tl::unexpected(std::move(ok).error());
-    }
+  if (auto ok = speakFor(report.reporter, request.principal); !ok) {
+    return tl::unexpected(std::move(ok).error());
   }
   report.job = *std::move(id);
   return report;

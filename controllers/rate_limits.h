@@ -16,27 +16,40 @@ namespace muster {
 // How near a request came to a limit, told with its answer.
 using RateLevel = std::optional<TokenBucket::Level>;
 
-// How many requests a second, and how many jobs a second of one tenant. Thread-safe.
+// How many requests a second in all and of one token, how many jobs a second of one tenant, and how
+// many refused tokens from one address. Thread-safe.
 class RateLimits {
  public:
-  RateLimits(double requests_per_second, double tenant_jobs_per_second, const Clock& clock)
-      : clock_(clock), tenant_rate_(tenant_jobs_per_second), requests_(requests_per_second) {
-    limits_requests_ = requests_per_second > 0;
-  }
+  // Per second; 0: any number.
+  struct Rates {
+    double requests = 0;
+    double token_requests = 0;
+    double tenant_jobs = 0;
+  };
+  RateLimits(Rates rates, const Clock& clock)
+      : clock_(clock), rates_(rates), requests_(rates.requests) {}
 
   // kRateLimited, with the time to wait. `level` becomes that of the limit that refuses, or else of
-  // the one that is nearest to it, what stood there before included.
-  Status admitRequest(RateLevel& level);
+  // the one that is nearest to it, what stood there before included. `principal` is the name of the
+  // token; "" where there are none.
+  Status admitRequest(const std::string& principal, RateLevel& level);
+  // Somebody at the address was not let in. kRateLimited once that happens too often.
+  Status countRefusal(const std::string& address);
   // All of them or none: jobs of one tenant that are too many cost the others nothing.
   Status admitJobs(const std::vector<NewJob>& jobs, RateLevel& level);
 
  private:
+  using Buckets = std::map<std::string, TokenBucket>;
+  static TokenBucket& bucketOf(Buckets& buckets, const std::string& name, double rate,
+                               TokenBucket::Instant now);
+
   const Clock& clock_;
-  const double tenant_rate_;
-  bool limits_requests_;
+  const Rates rates_;
   std::mutex mutex_;
-  TokenBucket requests_;                        // guarded by mutex_
-  std::map<std::string, TokenBucket> tenants_;  // guarded by mutex_
+  TokenBucket requests_;  // this and those below are guarded by mutex_
+  Buckets tokens_;
+  Buckets tenants_;
+  Buckets refusals_;  // by address
 };
 
 }  // namespace muster

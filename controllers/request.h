@@ -19,12 +19,15 @@
 
 namespace muster {
 
+struct Route;
+
 // One request as the controllers see it: routed, allowed, within the limits. Lives until the
 // answer is sent; the body stays where the framework put it.
 struct Request {
   drogon::HttpRequestPtr raw;
-  std::string id;         // X-Request-Id
-  std::string_view path;  // as sent, still percent-encoded
+  std::string id;                // X-Request-Id
+  std::string_view path;         // as sent, still percent-encoded
+  const Route* route = nullptr;  // null: its path or its method is not known
   Principal principal;
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
   mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
@@ -32,6 +35,7 @@ struct Request {
   const std::string& header(const std::string& lower_case_name) const;  // empty: not sent
   const std::string* headerIfSent(const std::string& lower_case_name) const;
   std::string_view body() const { return raw->body(); }
+  std::string address() const { return raw->peerAddr().toIp(); }  // of the client
   bool clientIsThere() const;
 
   // kInvalidId when it is not a valid id.

@@ -109,6 +109,7 @@ struct FailureReport {
 struct Reporter {
   std::string lease_token;  // empty: not given
   std::string worker;       // empty: not given
+  PoolId pool = {};         // that the job must be in; empty: any
 };
 
 }  // namespace muster

@@ -274,6 +274,8 @@ std::vector<SettingRow> makeTable() {
           "jobs of one tenant that run at a time in a pool"),
       row("global_qps_limit", "GLOBAL_QPS_LIMIT", real<&S::global_qps_limit, 10'000'000>(),
           "requests a second; 0: no limit"),
+      row("token_qps_limit", real<&S::token_qps_limit, 10'000'000>(),
+          "requests a second of one token; 0: no limit"),
       row("tenant_qps_limit", real<&S::tenant_qps_limit, 10'000'000>(),
           "pushed jobs a second that name one tenant; 0: no limit"),
       row("current_region", "CURRENT_REGION", text<&S::current_region, isRegion>("a name"),

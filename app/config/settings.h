@@ -85,6 +85,7 @@ struct Settings {
 
   int per_tenant_max_concurrency = 3;
   double global_qps_limit = 0;
+  double token_qps_limit = 0;
   double tenant_qps_limit = 0;
   std::string current_region = "default";
 

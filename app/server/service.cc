@@ -124,8 +124,10 @@ std::optional<std::string> Service::openStore() {
 void Service::wire(std::string secret) {
   access_ = std::make_unique<Access>(settings_, std::move(secret),
                                      node_.advertisedUrl(settings_.listen.port));
-  limits_ =
-      std::make_unique<RateLimits>(settings_.global_qps_limit, settings_.tenant_qps_limit, clock_);
+  limits_ = std::make_unique<RateLimits>(
+      RateLimits::Rates{settings_.global_qps_limit, settings_.token_qps_limit,
+                        settings_.tenant_qps_limit},
+      clock_);
   metrics_ = std::make_unique<Metrics>();
   gateway_ = std::make_unique<Gateway>(Gateway::Parts{
       router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,

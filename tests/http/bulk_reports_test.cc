@@ -61,6 +61,18 @@ TEST_F(BulkReports, a_refused_item_leaves_the_others_alone) {
   EXPECT_EQ(pool_.lastEventType(jobs.at(0)), "job.late_result_dropped");
 }
 
+TEST_F(BulkReports, a_job_of_another_pool_is_not_found_and_stays) {
+  const std::string other = "/v1/pools/" + name("other");
+  const std::string id = http_.post(other + "/jobs", R"({"data":1})").json["id"].asString();
+  const Json::Value job = http_.post(other + "/claim", R"({"worker_id":"w"})").json["items"][0];
+  for (const char* outcome : {"done", "failed", "released"}) {
+    const Reply reply = send({item(job, outcome)});
+    EXPECT_EQ(reply.json["items"][0]["code"], "not_found") << reply;
+    EXPECT_EQ(reply.json["items"][0]["status"], "unknown") << reply;
+  }
+  EXPECT_EQ(http_.get("/v1/jobs/" + id).json["status"], "claimed");
+}
+
 TEST_F(BulkReports, reporting_the_same_again_answers_the_same) {
   pool_.push();
   const Json::Value job = pool_.claimOne();

@@ -106,6 +106,16 @@ TEST_F(Idempotency, concurrent_requests_with_one_key_push_one_job) {
   EXPECT_EQ(pool_.stats()["queue_depth"], 1);
 }
 
+TEST_F(Idempotency, no_answer_is_kept_for_what_changes_nothing_or_is_open_to_all) {
+  for (const std::string& path : {std::string("/readyz"), std::string("/v1/pools")}) {
+    for (int i = 0; i < 2; ++i) {
+      const Reply reply = http_.get(path, key(name("k")));
+      EXPECT_EQ(reply.status, 200) << reply;
+      EXPECT_FALSE(reply.hasHeader("idempotency-replayed")) << path;
+    }
+  }
+}
+
 TEST_F(Idempotency, keys_survive_a_restart) {
   Service own;
   const std::string body = R"({"data":1})";

@@ -29,7 +29,7 @@ TEST(RateLimits, are_told_with_every_answer_and_refuse_what_is_too_much) {
     EXPECT_EQ(reply.status, 200) << open << " is for those who see to the service";
     EXPECT_FALSE(reply.hasHeader("ratelimit-limit")) << open;
   }
-  EXPECT_TRUE(isProblem(http.post("/v1/hooks/none", "{}"), 429)) << "strangers count like others";
+  EXPECT_TRUE(isProblem(http.post("/v1/hooks/work_added", "{}"), 429)) << "hooks count like others";
 }
 
 TEST(RateLimits, are_not_told_where_there_are_none) {

@@ -131,6 +131,58 @@ TEST_F(Tokens, a_worker_token_is_valid_for_its_worker_only) {
   EXPECT_TRUE(isProblem(http_.put("/v1/pools/p", "{}", token), 403));
 }
 
+TEST_F(Tokens, a_worker_token_ends_no_job_of_others_by_a_bulk_report) {
+  const Headers work = bearer("work-secret");
+  const Reply mine = http_.post("/v1/workers", R"({"worker_id":"bulk-mine"})", work);
+  ASSERT_EQ(mine.status, 201) << mine;
+  const Headers token = bearer(mine.json["worker_token"].asString());
+  const std::string job =
+      http_.post("/v1/pools/bulk/jobs", R"({"data":1})", bearer("produce-secret"))
+          .json["id"]
+          .asString();
+  ASSERT_EQ(http_.post("/v1/pools/bulk/claim", R"({"worker_id":"bulk-other"})", work)
+                .json["items"]
+                .size(),
+            1U);
+  const auto report = [&](const std::string& outcome, const std::string& more) {
+    return http_.post("/v1/pools/bulk/reports",
+                      R"({"items":[{"job_id":)" + inQuotes(job) + R"(,"outcome":)" +
+                          inQuotes(outcome) + more + "}]}",
+                      token);
+  };
+  for (const char* outcome : {"done", "failed", "released", "cancelled"}) {
+    const Reply unnamed = report(outcome, "");
+    EXPECT_EQ(unnamed.json["items"][0]["code"], "lease_lost") << unnamed;
+    EXPECT_TRUE(isProblem(report(outcome, R"(,"worker_id":"bulk-other")"), 403)) << outcome;
+  }
+  EXPECT_EQ(http_.get("/v1/jobs/" + job, bearer("read-secret")).json["status"], "claimed");
+}
+
+TEST_F(Tokens, a_stranger_uses_up_no_rate_and_is_slowed_down_alone) {
+  Service limited({.store = anyStore(), .settings = settings() + "global_qps_limit: 50\n"});
+  Http http(limited.url());
+  int refused = 0, slowed = 0;
+  for (int i = 0; i < 1000 && slowed == 0; ++i) {
+    const Reply reply = http.get("/v1/pools", bearer("guess-" + std::to_string(i)));
+    ASSERT_TRUE(reply.status == 401 || reply.status == 429) << reply;
+    ++(reply.status == 401 ? refused : slowed);
+    EXPECT_EQ(reply.hasHeader("retry-after"), reply.status == 429) << reply;
+  }
+  EXPECT_GE(refused, 100);
+  EXPECT_EQ(slowed, 1);
+  const Reply known = http.get("/v1/pools", bearer("read-secret"));
+  EXPECT_EQ(known.status, 200) << known;
+  EXPECT_EQ(known.header("ratelimit-remaining"), "99") << "nobody else was counted";
+}
+
+TEST_F(Tokens, a_token_has_a_rate_of_its_own) {
+  Service limited({.store = anyStore(), .settings = settings() + "token_qps_limit: 0.002\n"});
+  Http http(limited.url());
+  EXPECT_EQ(http.get("/v1/pools", bearer("read-secret")).status, 200);
+  EXPECT_TRUE(isProblem(http.get("/v1/pools", bearer("read-secret")), 429, "rate_limited"));
+  EXPECT_EQ(http.get("/v1/pools", bearer("admin-secret")).status, 200) << "another token";
+}
+
 TEST_F(Tokens, idempotency_keys_of_two_principals_do_not_meet) {
   Headers produce = bearer("produce-secret");
   produce.emplace_back("Idempotency-Key", "same");

@@ -26,7 +26,8 @@ constexpr Sql kComplete{MUSTER_COMPLETE_JOB
   MUSTER_COMPLETE_JOB                                                        \
   "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS h(id, token)" from \
   " WHERE j.id = h.id COLLATE \"C\" AND j.lease_token = h.token "            \
-  "AND j.lease_expires_at IS NOT NULL" where " RETURNING " MUSTER_JOB_COLUMNS
+  "AND j.lease_expires_at IS NOT NULL "                                      \
+  "AND ($4 = CAST('' AS TEXT) OR j.pool_id = $4)" where " RETURNING " MUSTER_JOB_COLUMNS
 constexpr Sql kCompleteState{MUSTER_COMPLETE_JOBS("", "")};
 constexpr Sql kCompleteFull{MUSTER_COMPLETE_JOBS(", job_payloads p", " AND p.seq = j.seq")
                                 MUSTER_PAYLOAD_OF_UNFINISHED};
@@ -88,6 +89,12 @@ void Jobs::leaveClaimed(const Row& row, JobStatus to) {
   if (!row.job.tenant.empty()) s_.tenantLeaves(row.job.pool, row.job.tenant);
 }
 
+std::optional<Jobs::Row> Jobs::holdFor(const JobId& id, const Reporter& by, bool with_data) {
+  auto held = hold(id, with_data);
+  if (held && !by.pool.empty() && held->job.pool != by.pool) return std::nullopt;
+  return held;
+}
+
 // The lease token proves it; without one the holder is taken at its word.
 bool Jobs::holds(const Row& row, const Reporter& by) {
   if (row.job.status != JobStatus::kClaimed) return false;
@@ -126,25 +133,24 @@ void Jobs::completeForetold() {
     ids.add(wish.job.str());
     tokens.add(wish.lease_token);
   }
-  auto rows = s_.db.query(kCompleteFull, ids.text(), tokens.text(), s_.now);
+  auto rows = s_.db.query(kCompleteFull, ids.text(), tokens.text(), s_.now, "");
   while (rows.next()) {
     Row row = readRow(*rows, true);
     s_.ahead.completed.emplace(row.job.id.str(), std::move(row));
   }
 }
 
-std::optional<Jobs::Row> Jobs::completeHeld(const JobId& id, const std::string& token,
-                                            bool with_data) {
+std::optional<Jobs::Row> Jobs::completeHeld(const JobId& id, const Reporter& by, bool with_data) {
   completeForetold();
   const auto foretold = s_.ahead.completed.find(id.str());
-  if (foretold != s_.ahead.completed.end() && foretold->second.job.lease_token == token) {
+  if (foretold != s_.ahead.completed.end() && foretold->second.job.lease_token == by.lease_token) {
     return std::move(s_.ahead.completed.extract(foretold).mapped());
   }
   SqlArray ids, tokens;
   ids.add(id.str());
-  tokens.add(token);
-  auto rows =
-      s_.db.query(with_data ? kCompleteFull : kCompleteState, ids.text(), tokens.text(), s_.now);
+  tokens.add(by.lease_token);
+  auto rows = s_.db.query(with_data ? kCompleteFull : kCompleteState, ids.text(), tokens.text(),
+                          s_.now, by.pool);
   if (!rows.next()) return std::nullopt;
   return readRow(*rows, with_data);
 }
@@ -154,10 +160,10 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
                            bool with_data) {
   std::optional<Row> held;
   if (s_.db.hasPeers() && !by.lease_token.empty()) {
-    held = completeHeld(id, by.lease_token, with_data);
+    held = completeHeld(id, by, with_data);
   }
   const bool completed = held.has_value();
-  if (!completed) held = hold(id, with_data);
+  if (!completed) held = holdFor(id, by, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!completed && !holds(*held, by)) {
@@ -250,7 +256,7 @@ RetryPolicy Jobs::retryPolicyOf(const Row& row, const PoolSettings& settings, bo
 
 Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport& report,
                        bool with_data) {
-  auto held = hold(id, with_data);
+  auto held = holdFor(id, by, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!holds(*held, by)) {
@@ -296,7 +302,7 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
 }
 
 Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
-  auto held = hold(id, with_data);
+  auto held = holdFor(id, by, with_data);
   if (!held) return tl::unexpected(noJob(id));
   Job& job = held->job;
   if (!holds(*held, by)) {

@@ -131,6 +131,8 @@ class Jobs {
   std::optional<Row> load(const JobId& id, bool with_data);
   // The same, and nobody else changes it until the transaction ends.
   std::optional<Row> hold(const JobId& id, bool with_data);
+  // The same for a report: nothing if the job is not in the reporter's pool.
+  std::optional<Row> holdFor(const JobId& id, const Reporter& by, bool with_data);
   std::vector<std::int64_t> lanesOf(const PoolId& pool, const std::optional<std::string>& tenant);
 
   // By the tenant's workers, as nobody else can change it until the transaction ends.
@@ -152,7 +154,7 @@ class Jobs {
   void takeHeads(const Lane& lane, const Pool& pool, const std::string& first);
   bool mayClaim(const std::string& worker) const;
   // The same for the end: the job as its holder left it.
-  std::optional<Row> completeHeld(const JobId& id, const std::string& token, bool with_data);
+  std::optional<Row> completeHeld(const JobId& id, const Reporter& by, bool with_data);
   void completeForetold();
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.

@@ -41,6 +41,7 @@ const std::vector<Sample> kSamples = {
     {"retry_cap_ms", "1000", "2000", ""},
     {"per_tenant_max_concurrency", "7", "8", "0"},
     {"global_qps_limit", "30", "0.5", "nan"},
+    {"token_qps_limit", "10", "2.5", "-1"},
     {"tenant_qps_limit", "10", "2.5", "inf"},
     {"current_region", "us-east", "eu", "a b"},
     {"max_workers", "20", "0", "x"},
