@@ -9,8 +9,6 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kWorkerPrefix = "mw.";
-
 std::string lower(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(),
@@ -32,21 +30,17 @@ bool isAddress(const std::string& name) {
 
 }  // namespace
 
-bool Principal::may(Scope scope) const {
-  return std::find(scopes.begin(), scopes.end(), scope) != scopes.end() ||
-         std::find(scopes.begin(), scopes.end(), Scope::kAdmin) != scopes.end();
-}
-
 Status Principal::mayActAs(std::string_view worker_id) const {
   if (worker.empty() || worker == worker_id) return {};
   return fail(ErrorCode::kForbidden, "this token is for worker '" + worker + "' only");
 }
 
-Access::Access(const Settings& settings, std::string secret, std::string_view advertised_url)
-    : tokens_(settings.tokens),
+Access::Access(const Settings& settings, std::string worker_key, std::string_view advertised_url,
+               const Clock& clock)
+    : known_(makeKnown(settings.tokens, std::move(worker_key))),
       origins_(settings.allowed_origins),
       loopback_only_(settings.listen.isLoopback()),
-      secret_(std::move(secret)) {
+      clock_(clock) {
   hosts_ = {"localhost", lower(settings.listen.host)};
   for (const auto& host : settings.allowed_hosts) hosts_.push_back(lower(host));
   if (const auto scheme = advertised_url.find("://"); scheme != std::string_view::npos) {
@@ -54,23 +48,30 @@ Access::Access(const Settings& settings, std::string secret, std::string_view ad
   }
 }
 
-std::string Access::workerToken(const std::string& worker_id) const {
-  return std::string(kWorkerPrefix) + worker_id + "." + hmacSha256Hex(secret_, worker_id);
+std::shared_ptr<const Access::Known> Access::makeKnown(std::vector<AccessToken> tokens,
+                                                       std::string key) {
+  auto made = std::make_shared<Known>();
+  made->tokens = std::move(tokens);
+  made->worker_key = std::move(key);
+  for (const AccessToken& token : made->tokens) {
+    made->grants.push_back(std::make_shared<const Grants>(token.scopes));
+  }
+  return made;
 }
 
-std::optional<std::string> Access::workerOf(std::string_view token) const {
-  const std::size_t dot = token.rfind('.');
-  if (!token.starts_with(kWorkerPrefix) || dot <= kWorkerPrefix.size()) return std::nullopt;
-  const std::string worker(token.substr(kWorkerPrefix.size(), dot - kWorkerPrefix.size()));
-  if (!constantTimeEqual(token.substr(dot + 1), hmacSha256Hex(secret_, worker)))
-    return std::nullopt;
-  return worker;
+void Access::replaceTokens(std::vector<AccessToken> tokens) {
+  known_ = makeKnown(std::move(tokens), known()->worker_key);
+}
+
+void Access::replaceWorkerKey(std::string key) {
+  known_ = makeKnown(known()->tokens, std::move(key));
 }
 
 Result<Principal> Access::identify(std::string_view authorization) const {
-  if (tokens_.empty()) {
-    return Principal{"", {Scope::kRead, Scope::kProduce, Scope::kWork, Scope::kAdmin}, ""};
-  }
+  static const auto kEverything = std::make_shared<const Grants>(
+      Grants{{Scope::kRead}, {Scope::kProduce}, {Scope::kWork}, {Scope::kAdmin}});
+  const auto known = this->known();
+  if (known->tokens.empty()) return Principal{"", kEverything};
   constexpr std::string_view kBearer = "bearer ";
   if (authorization.empty()) {
     return fail(ErrorCode::kUnauthorized, "send 'Authorization: Bearer TOKEN'");
@@ -81,11 +82,18 @@ Result<Principal> Access::identify(std::string_view authorization) const {
   }
   const std::string_view token = authorization.substr(kBearer.size());
   const std::string hash = sha256Hex(token);
-  for (const AccessToken& known : tokens_) {
-    if (constantTimeEqual(hash, known.sha256)) return Principal{known.name, known.scopes, ""};
+  for (std::size_t i = 0; i < known->tokens.size(); ++i) {
+    const AccessToken& one = known->tokens[i];
+    if (!constantTimeEqual(hash, one.sha256)) continue;
+    if (!one.expires_at || clock_.now() < *one.expires_at) {
+      return Principal{one.name, known->grants[i], "", {}, one.expires_at};
+    }
+    return fail(ErrorCode::kUnauthorized, "the token expired at " + formatTime(*one.expires_at));
   }
-  if (const auto worker = workerOf(token)) {
-    return Principal{"worker:" + *worker, {Scope::kWork}, *worker};
+  if (const auto pass = readWorkerToken(known->worker_key, token)) {
+    return Principal{"worker:" + pass->worker,
+                     std::make_shared<const Grants>(Grants{{Scope::kWork, pass->pool}}),
+                     pass->worker, pass->registration};
   }
   return fail(ErrorCode::kUnauthorized, "the token is not known");
 }

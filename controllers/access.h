@@ -1,54 +1,82 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/config/settings.h"
+#include "controllers/worker_pass.h"
+#include "models/clock.h"
+#include "models/policy/grants.h"
 #include "models/result.h"
 
 namespace muster {
 
 // On whose behalf a request is made.
 struct Principal {
-  std::string name;  // "" when no tokens are configured
-  std::vector<Scope> scopes;
-  std::string worker;  // set: may only act as this worker
+  std::string name;                      // "" when no tokens are configured
+  std::shared_ptr<const Grants> grants;  // null: none
+  // Set: a worker's own token. It may only act as this worker, since this registration.
+  std::string worker = {};
+  std::optional<std::int64_t> registration = {};
+  std::optional<Time> expires_at = {};
 
-  bool may(Scope scope) const;
+  bool mayIn(Scope scope, std::string_view pool) const {
+    return grants && permitsIn(*grants, scope, pool);
+  }
+  bool mayEverywhere(Scope scope) const { return grants && permitsEverywhere(*grants, scope); }
+  bool maySomewhere(Scope scope) const { return grants && permitsSomewhere(*grants, scope); }
   // kForbidden when the request names another worker than its token is for.
   Status mayActAs(std::string_view worker_id) const;
 };
 
-// Decides who may come in. Immutable after construction, so safe from every thread.
+// Decides who may come in. Thread-safe; what a request was let in with stays valid for it when
+// tokens are replaced meanwhile.
 class Access {
  public:
-  // `secret` signs the tokens of workers. `advertised_url` is where we say that we are reached.
-  Access(const Settings& settings, std::string secret, std::string_view advertised_url);
+  // `worker_key` signs the tokens of workers. `advertised_url` is where we say that we are reached.
+  Access(const Settings& settings, std::string worker_key, std::string_view advertised_url,
+         const Clock& clock);
 
-  // 401 for a missing or wrong token. `authorization` is the header as it was sent.
+  // 401 for a missing, wrong or expired token. `authorization` is the header as it was sent.
   Result<Principal> identify(std::string_view authorization) const;
 
   // False: everybody who reaches the service may do everything.
-  bool hasTokens() const { return !tokens_.empty(); }
+  bool hasTokens() const { return !known()->tokens.empty(); }
+  // Those of the configuration, without what could be used.
+  std::vector<AccessToken> tokens() const { return known()->tokens; }
+
+  void replaceTokens(std::vector<AccessToken> tokens);
+  // Ends all tokens of workers that another key has signed.
+  void replaceWorkerKey(std::string key);
 
   // 421 and 403: a page in a browser must not reach the service through a foreign name or origin.
   Status checkHost(std::string_view host) const;
   Status checkOrigin(std::string_view origin, std::string_view host) const;
   bool isAllowedOrigin(std::string_view origin) const;
 
-  // A token that lets its bearer act as this worker and nobody else.
-  std::string workerToken(const std::string& worker_id) const;
+  // Lets its bearer act as this worker and nobody else.
+  std::string tokenFor(const WorkerPass& pass) const {
+    return workerToken(known()->worker_key, pass);
+  }
 
  private:
-  std::optional<std::string> workerOf(std::string_view token) const;
+  struct Known {
+    std::vector<AccessToken> tokens;
+    std::vector<std::shared_ptr<const Grants>> grants;  // of each token
+    std::string worker_key;
+  };
+  std::shared_ptr<const Known> known() const { return known_.load(); }
+  static std::shared_ptr<const Known> makeKnown(std::vector<AccessToken> tokens, std::string key);
 
-  std::vector<AccessToken> tokens_;
+  std::atomic<std::shared_ptr<const Known>> known_;
   std::vector<std::string> hosts_;
   std::vector<std::string> origins_;
   bool loopback_only_;
-  std::string secret_;
+  const Clock& clock_;
 };
 
 }  // namespace muster

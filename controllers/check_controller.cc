@@ -45,10 +45,11 @@ void CheckController::addRoutes(Router& router) {
   const std::string pool = "/v1/pools/{pool_id}";
   router.add("GET", pool + "/check", Scope::kRead, {.read = method(&C::explain)});
   router.add("POST", pool + "/check", Scope::kProduce,
-             {.answer = [this](const RequestPtr& request, Respond respond) {
-               check(request, std::move(respond));
-             }});
-  router.add("POST", "/v1/autoscaler/explain", Scope::kRead, {.read = method(&C::explainFigures)});
+             {.answer = [this](const RequestPtr& request,
+                               Respond respond) { check(request, std::move(respond)); },
+              .routine = true});
+  router.add("POST", "/v1/autoscaler/explain", Scope::kRead,
+             {.read = method(&C::explainFigures), .pool_rule = PoolRule::kHandler});
   router.add("GET", pool + "/decisions", Scope::kRead, {.read = method(&C::decisions)});
   router.add("GET", pool + "/scale", Scope::kRead, {.read = method(&C::scale)});
   router.add("PUT", pool + "/scale", Scope::kAdmin, {.write = method(&C::setScale)});

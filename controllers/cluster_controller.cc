@@ -39,7 +39,8 @@ void ClusterController::resign(const RequestPtr& request, const Respond& respond
   Executor* const loop = &currentLoop();
   node_.resign([this, request, respond, loop](Status status) {
     loop->post({[this, request, respond, status = std::move(status)] {
-      gateway_.read(
+      // As a write, so that the audit has it.
+      gateway_.write(
           request,
           [this, status](Store& store) -> Outcome {
             if (status) return show(store);

@@ -59,9 +59,11 @@ std::string asServerSentEvent(const Event& event) {
 
 void EventController::addRoutes(Router& router) {
   router.add("GET", "/v1/events", Scope::kRead,
-             {.read = [this](const Request& request) { return list(request); }});
+             {.read = [this](const Request& request) { return list(request); },
+              .pool_rule = PoolRule::kQuery});
   router.add("GET", "/v1/events/stream", Scope::kRead,
-             {.read = [this](const Request& request) { return stream(request); }});
+             {.read = [this](const Request& request) { return stream(request); },
+              .pool_rule = PoolRule::kQuery});
 }
 
 Result<Work> EventController::list(const Request& request) {

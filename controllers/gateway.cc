@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "controllers/request_head.h"
+#include "models/audit.h"
 #include "models/json/problem_json.h"
+#include "models/operations/audit.h"
 
 namespace muster {
 namespace {
@@ -87,6 +89,67 @@ Result<RequestKey> keyOf(const Request& request) {
   key.body_hash = sha256Hex(request.body());
   return key;
 }
+
+// "" when it names none, or none in a readable way: the handler says so.
+std::string queryPool(const Request& request) {
+  std::string_view rest = request.raw->query();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    constexpr std::string_view kPool = "pool_id=";
+    if (part.starts_with(kPool)) {
+      return percentDecode(part.substr(kPool.size()), true).value_or("");
+    }
+  }
+  return "";
+}
+
+// A worker's token is for one registration. Where a job is reported on its lease proves that.
+bool checksRegistration(const Request& request) {
+  return request.principal.registration && request.route->pool_rule == PoolRule::kWorker;
+}
+
+// Whether the token is for some pools, and the pool of the job or worker must be looked up.
+bool looksUpPool(const Request& request) {
+  const Route& route = *request.route;
+  const bool known_by_id =
+      route.pool_rule == PoolRule::kJob || route.pool_rule == PoolRule::kWorker;
+  return known_by_id && route.scope && request.principal.worker.empty() &&
+         !request.principal.mayEverywhere(*route.scope);
+}
+
+bool isAudited(const Request& request) {
+  const Route& route = *request.route;
+  return route.scope && *route.scope != Scope::kRead && !route.handler.routine &&
+         !request.caller.empty() && methodOf(request.raw) != "GET";
+}
+
+// Kept with the change itself, so that there is none without the other; of a change in several
+// steps with the first.
+void recordIfAudited(const Request& request, const Outcome& outcome, Store& store) {
+  if (!outcome || request.is_in_audit || !isAudited(request)) return;
+  run(RecordChange{{.by = parseCaller(request.caller),
+                    .method = std::string(methodOf(request.raw)),
+                    .path = std::string(request.path),
+                    .status = outcome->status,
+                    .request_id = request.id}},
+      store);
+}
+
+// While it lives, what is done in the store is done on behalf of the caller.
+class OnBehalf {
+ public:
+  OnBehalf(Session& session, const std::string& caller) : session_(session) {
+    session_.caller = caller;
+  }
+  ~OnBehalf() { session_.caller.clear(); }
+  OnBehalf(const OnBehalf&) = delete;
+  OnBehalf& operator=(const OnBehalf&) = delete;
+
+ private:
+  Session& session_;
+};
 
 }  // namespace
 
@@ -185,15 +248,44 @@ Status Gateway::admit(Exchange& exchange) {
     return tl::unexpected(std::move(principal).error());
   }
   request.principal = *std::move(principal);
+  if (request.principal.worker.empty()) {
+    request.caller = callerText(request.principal.name, request.address());
+  }
   // Known before it is counted: a stranger must not use up what is there for others.
   if (!request.route->handler.unlimited) {
     if (auto ok = parts_.limits.admitRequest(request.principal.name, request.rate); !ok) return ok;
   }
-  if (!request.principal.may(scope)) {
+  if (request.route->handler.any_scope) return admitWrite(exchange);
+  if (auto ok = admitScope(request, scope); !ok) return ok;
+  return admitWrite(exchange);
+}
+
+Status Gateway::admitScope(const Request& request, Scope scope) {
+  const Principal& who = request.principal;
+  if (!who.maySomewhere(scope)) {
     return fail(ErrorCode::kForbidden,
                 fmt::format("the token lacks the scope '{}'", scopeName(scope)));
   }
-  return admitWrite(exchange);
+  const auto refuse = [scope](std::string_view why) {
+    return fail(ErrorCode::kForbidden,
+                fmt::format("the token has the scope '{}' {}", scopeName(scope), why));
+  };
+  switch (request.route->pool_rule) {
+    case PoolRule::kPath:
+      if (who.mayIn(scope, request.path_values.front().second)) return {};
+      return refuse("for other pools only");
+    case PoolRule::kQuery:
+      if (who.mayIn(scope, queryPool(request))) return {};
+      return refuse("for some pools only: name one of them with ?pool_id=");
+    case PoolRule::kNone:
+      if (who.mayEverywhere(scope)) return {};
+      return refuse("for some pools only, and this is about more than they");
+    case PoolRule::kJob:
+    case PoolRule::kWorker:
+    case PoolRule::kHandler:
+      return {};
+  }
+  return {};
 }
 
 Status Gateway::admitWrite(const Exchange& exchange) const {
@@ -233,19 +325,44 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
   }
 }
 
-void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isolation isolation,
+// What belongs to the request is looked at in its unit of work, before anything else is.
+Work Gateway::guarded(const RequestPtr& request, Work work) {
+  if (checksRegistration(*request)) {
+    return [request, work = std::move(work)](Store& store) -> Outcome {
+      const Principal& who = request->principal;
+      auto ok = store.workers().checkRegistration(WorkerId(who.worker), *who.registration);
+      return ok ? work(store) : Outcome(tl::unexpected(std::move(ok).error()));
+    };
+  }
+  if (!looksUpPool(*request)) return work;
+  return [request, work = std::move(work)](Store& store) -> Outcome {
+    const std::string& id = request->path_values.front().second;
+    const bool is_job = request->route->pool_rule == PoolRule::kJob;
+    const auto pool =
+        is_job ? store.jobs().poolOf(JobId(id)) : store.workers().poolOf(WorkerId(id));
+    if (!pool || request->principal.mayIn(*request->route->scope, *pool)) return work(store);
+    return fail(ErrorCode::kNotFound, fmt::format("there is no {} '{}' in the pools of this token",
+                                                  is_job ? "job" : "worker", id));
+  };
+}
+
+void Gateway::write(const RequestPtr& request, Work unguarded, Respond respond, Isolation isolation,
                     Wish wish) {
   auto key = keyOf(*request);
   if (!key) {
     respond(tl::unexpected(std::move(key).error()));
     return;
   }
-  if (!key->key.empty()) wish = {};  // it may have been done before
+  // It may have been done before, or must not be done.
+  if (!key->key.empty() || looksUpPool(*request)) wish = {};
+  Work work = guarded(request, std::move(unguarded));
   auto outcome = std::make_shared<Outcome>();
   parts_.storage.write(
       [request, outcome, work = std::move(work), key = *std::move(key)](Store& store) {
+        const OnBehalf caller(store.session, request->caller);
         if (key.key.empty()) {
           *outcome = work(store);
+          recordIfAudited(*request, *outcome, store);
           return;
         }
         auto before = store.idempotency().find(key);
@@ -257,19 +374,22 @@ void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isola
           if (!(*before)->etag.empty()) (*outcome)->with("ETag", (*before)->etag);
         } else {
           *outcome = work(store);
+          recordIfAudited(*request, *outcome, store);
           if (*outcome && (*outcome)->final) {
             store.idempotency().remember(
                 key, {(*outcome)->status, (*outcome)->body, (*outcome)->header("ETag")});
           }
         }
       },
-      [outcome, respond = std::move(respond)](const Status& status) {
+      [request, outcome, respond = std::move(respond)](const Status& status) {
+        request->is_in_audit = status.has_value();
         respond(status ? std::move(*outcome) : Outcome(tl::unexpected(status.error())));
       },
       &currentLoop(), isolation, std::move(wish));
 }
 
-void Gateway::read(const RequestPtr& request, Work work, Respond respond) {
+void Gateway::read(const RequestPtr& request, Work unguarded, Respond respond) {
+  Work work = guarded(request, std::move(unguarded));
   auto outcome = std::make_shared<Outcome>();
   parts_.storage.read(
       [request, outcome, work = std::move(work)](Store& store) { *outcome = work(store); },
@@ -308,6 +428,14 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
     }
   }
   const int status = reply.status;
+  if (status < 400 && request.route != nullptr && isAudited(request)) {
+    const Caller by = parseCaller(request.caller);
+    parts_.log.info("changed", {{"by", by.name},
+                                {"address", by.address},
+                                {"method", exchange->method},
+                                {"path", request.path},
+                                {"request_id", request.id}});
+  }
   send(exchange, std::move(reply));
   const auto took = parts_.clock.monotonic() - exchange->began;
   parts_.metrics.countRequest(

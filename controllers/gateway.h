@@ -43,9 +43,10 @@ class Gateway {
   void handle(const drogon::HttpRequestPtr& raw, Callback callback);
 
   // Runs the work and responds; under an Idempotency-Key a repeated request gets the first answer.
-  void write(const RequestPtr& request, Work work, Respond respond,
+  // A token for some pools, or of a worker, is looked at first where only the store can tell.
+  void write(const RequestPtr& request, Work unguarded, Respond respond,
              Isolation isolation = Isolation::kAlone, Wish wish = {});
-  void read(const RequestPtr& request, Work work, Respond respond);
+  void read(const RequestPtr& request, Work unguarded, Respond respond);
 
   // From now on only workers and readers are answered, and others refused with `draining`.
   void admitWorkersOnly() { admits_ = Admits::kWorkers; }
@@ -61,7 +62,9 @@ class Gateway {
   struct Exchange;
   using ExchangePtr = std::shared_ptr<Exchange>;
   Status admit(Exchange& exchange);
+  static Status admitScope(const Request& request, Scope scope);
   Status admitWrite(const Exchange& exchange) const;
+  static Work guarded(const RequestPtr& request, Work work);
   void dispatch(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, Outcome outcome);
   void send(const ExchangePtr& exchange, Reply reply);

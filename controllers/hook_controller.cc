@@ -8,6 +8,16 @@
 
 namespace muster {
 
+namespace {
+
+// The sender has proved what the trigger asks for; what it may do stands there.
+Principal everything() {
+  static const auto kGrants = std::make_shared<const Grants>(Grants{{Scope::kProduce}});
+  return {"", kGrants};
+}
+
+}  // namespace
+
 // A hook's message on its way to an answer.
 struct HookController::Delivery {
   ReadyTriggerPtr hook;
@@ -56,12 +66,12 @@ void HookController::shakeHands(const RequestPtr& request, const Respond& respon
   respond(std::move(reply));
 }
 
-Result<std::string> HookController::admit(const Request& request, const TriggerSpec& spec) {
+Result<Principal> HookController::admit(const Request& request, const TriggerSpec& spec) {
   if (spec.auth.type != TriggerAuth::Type::kNone) {
     const auto fault = signatureFault(
         spec.auth, [&request](const std::string& name) { return request.header(name); },
         request.body(), parts_.clock.now(), parts_.variable);
-    if (!fault) return std::string();
+    if (!fault) return everything();
     noteRejected(spec.name, *fault);
     return fail(ErrorCode::kUnauthorized, *fault);
   }
@@ -71,10 +81,10 @@ Result<std::string> HookController::admit(const Request& request, const TriggerS
       noteRejected(spec.name, "no valid token");
       return tl::unexpected(principal.error());
     }
-    if (principal->may(Scope::kProduce)) return principal->name;
+    if (principal->maySomewhere(Scope::kProduce)) return *principal;
     return fail(ErrorCode::kForbidden, "the token lacks the scope 'produce'");
   }
-  if (request.raw->peerAddr().isLoopbackIp()) return std::string();
+  if (request.raw->peerAddr().isLoopbackIp()) return everything();
   noteRejected(spec.name, "not from this machine");
   return fail(
       ErrorCode::kUnauthorized,
@@ -109,7 +119,7 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
     const auto ok = parts_.limits.countRefusal(request->address());
     return respond(tl::unexpected(ok ? std::move(sender).error() : ok.error()));
   }
-  if (auto ok = parts_.limits.admitRequest(*sender, request->rate); !ok) {
+  if (auto ok = parts_.limits.admitRequest(sender->name, request->rate); !ok) {
     return respond(tl::unexpected(ok.error()));
   }
 
@@ -121,6 +131,11 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
       readHook(spec.input, {[&request](const std::string& name) { return request->header(name); },
                             request->body(), pool});
   if (!reading) return respond(tl::unexpected(std::move(reading).error()));
+  for (const HookEvent& event : reading->events) {
+    if (sender->mayIn(Scope::kProduce, event.pool.str())) continue;
+    return respond(
+        fail(ErrorCode::kForbidden, "the token has the scope 'produce' for other pools only"));
+  }
   if (!reading->confirm_url.empty()) {
     parts_.log.warn("hook asks for a confirmation: open this address to subscribe",
                     {{"trigger", spec.name}, {"url", reading->confirm_url.substr(0, 2048)}});

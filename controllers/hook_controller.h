@@ -44,8 +44,8 @@ class HookController {
   void receive(const RequestPtr& request, Respond respond);
   void shakeHands(const RequestPtr& request, const Respond& respond) const;
   Result<ReadyTriggerPtr> hookOf(const Request& request) const;
-  // The name of the sender's token, "" if it needs none; kUnauthorized, kForbidden.
-  Result<std::string> admit(const Request& request, const TriggerSpec& spec);
+  // On whose behalf it is; kUnauthorized, kForbidden.
+  Result<Principal> admit(const Request& request, const TriggerSpec& spec);
   void noteRejected(const std::string& name, const std::string& why);
   static bool mustBeStored(const Delivery& delivery);
   // The pool of all its events; empty: they have several.

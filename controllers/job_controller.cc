@@ -47,9 +47,9 @@ void JobController::addRoutes(Router& router) {
   };
   using C = JobController;
   router.add("POST", "/v1/pools/{pool_id}/jobs", Scope::kProduce,
-             {.write = method(&C::push), .isolation = Isolation::kShared});
+             {.write = method(&C::push), .routine = true, .isolation = Isolation::kShared});
   router.add("POST", "/v1/pools/{pool_id}/jobs/batch", Scope::kProduce,
-             {.write = method(&C::pushBatch), .isolation = Isolation::kShared});
+             {.write = method(&C::pushBatch), .routine = true, .isolation = Isolation::kShared});
   router.add("GET", "/v1/pools/{pool_id}/jobs", Scope::kRead, {.read = method(&C::list)});
   router.add("GET", "/v1/jobs/{job_id}", Scope::kRead,
              {.answer = [this](const RequestPtr& request, Respond respond) {

@@ -30,7 +30,7 @@ std::optional<Time> nextChance(Store& store, const PoolId& id, const Pool* pool)
 }
 
 Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimRequest& request) {
-  auto claimer = store.workers().claimer(request.worker);
+  auto claimer = store.workers().claimer(request.worker, request.registration);
   if (!claimer) return tl::unexpected(std::move(claimer).error());
   Claimed claimed;
   if (!claimer->status.empty()) claimed.worker_status = claimer->status;
@@ -66,6 +66,12 @@ void writeClaimed(JsonWriter& out, std::string_view key, const Claimed& claimed)
 
 Result<Job> judge(Store& store, const OutcomeReport& report, bool with_data) {
   using Kind = OutcomeReport::Kind;
+  const Reporter& by = report.reporter;
+  if (by.registration && by.lease_token.empty()) {
+    if (auto ok = store.workers().checkRegistration(WorkerId(by.worker), *by.registration); !ok) {
+      return tl::unexpected(std::move(ok).error());
+    }
+  }
   switch (report.kind) {
     case Kind::kDone:
       return store.jobs().complete(report.job, report.reporter, report.result, report.artifacts,
@@ -97,6 +103,7 @@ void writeJudged(JsonWriter& out, Store& store, const OutcomeReport& report) {
 Status speakFor(Reporter& reporter, const Principal& principal) {
   if (principal.worker.empty()) return {};
   if (reporter.worker.empty()) reporter.worker = principal.worker;
+  reporter.registration = principal.registration;
   return principal.mayActAs(reporter.worker);
 }
 
@@ -112,12 +119,15 @@ void LeaseController::addRoutes(Router& router) {
     };
   };
   const auto shared = [&method](auto member) {
-    return Handler{.write = method(member), .isolation = Isolation::kShared};
+    return Handler{.write = method(member), .routine = true, .isolation = Isolation::kShared};
   };
   using C = LeaseController;
-  router.add("POST", "/v1/pools/{pool_id}/claim", Scope::kWork, {.answer = later(&C::claim)});
-  router.add("POST", "/v1/pools/{pool_id}/reports", Scope::kWork, {.answer = later(&C::reports)});
-  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork, {.answer = later(&C::complete)});
+  router.add("POST", "/v1/pools/{pool_id}/claim", Scope::kWork,
+             {.answer = later(&C::claim), .routine = true});
+  router.add("POST", "/v1/pools/{pool_id}/reports", Scope::kWork,
+             {.answer = later(&C::reports), .routine = true});
+  router.add("POST", "/v1/jobs/{job_id}/complete", Scope::kWork,
+             {.answer = later(&C::complete), .routine = true});
   router.add("POST", "/v1/jobs/{job_id}/fail", Scope::kWork, shared(&C::fail));
   router.add("POST", "/v1/jobs/{job_id}/renew", Scope::kWork, shared(&C::renew));
   router.add("POST", "/v1/jobs/{job_id}/release", Scope::kWork, shared(&C::release));
@@ -161,7 +171,9 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         Claimed claimed;
         if (waiting->claim && waiting->bulk) {
           // Refused before the reports are judged: all of it or nothing.
-          if (auto ok = store.workers().claimer(waiting->claim->worker); !ok) {
+          if (auto ok =
+                  store.workers().claimer(waiting->claim->worker, waiting->claim->registration);
+              !ok) {
             return tl::unexpected(std::move(ok).error());
           }
         }
@@ -215,6 +227,7 @@ void LeaseController::claim(const RequestPtr& request, Respond respond) {
   if (auto ok = request->principal.mayActAs(claim.worker.str()); !ok) {
     return respond(tl::unexpected(ok.error()));
   }
+  claim.registration = request->principal.registration;
   auto waiting = std::make_shared<Waiting>();
   waiting->request = request;
   waiting->respond = std::move(respond);
@@ -253,6 +266,7 @@ void LeaseController::reports(const RequestPtr& request, Respond respond) {
     if (auto ok = request->principal.mayActAs(waiting->claim->worker.str()); !ok) {
       return respond(tl::unexpected(ok.error()));
     }
+    waiting->claim->registration = request->principal.registration;
   }
   for (OutcomeReport& report : waiting->reports) {
     if (auto ok = speakFor(report.reporter, request->principal); !ok) {

@@ -66,7 +66,8 @@ void PoolController::addRoutes(Router& router) {
   };
   using C = PoolController;
   const std::string pool = "/v1/pools/{pool_id}";
-  router.add("GET", "/v1/pools", Scope::kRead, {.read = method(&C::list)});
+  router.add("GET", "/v1/pools", Scope::kRead,
+             {.read = method(&C::list), .pool_rule = PoolRule::kHandler});
   router.add("GET", pool, Scope::kRead, {.read = method(&C::get)});
   router.add("PUT", pool, Scope::kAdmin, {.write = method(&C::put)});
   router.add("PATCH", pool, Scope::kAdmin, {.write = method(&C::patch)});
@@ -86,12 +87,14 @@ Result<Work> PoolController::list(const Request& request) {
   const int limit = query.limit();
   const std::string cursor = query.id("cursor");
   if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
-  return [limit, cursor](Store& store) -> Outcome {
+  // A page may show fewer than it has: those that the token may not see are left out.
+  return [limit, cursor, who = request.principal](Store& store) -> Outcome {
     const auto pools = store.pools().list(cursor, limit + 1);
     const std::size_t shown = std::min(pools.size(), static_cast<std::size_t>(limit));
     JsonWriter out;
     out.beginObject().key("items").beginArray();
     for (std::size_t i = 0; i < shown; ++i) {
+      if (!who.mayIn(Scope::kRead, pools[i]->id.str())) continue;
       writePool(out, *pools[i], store.launches().record(*pools[i]),
                 store.circuits().find(*pools[i]));
     }

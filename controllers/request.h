@@ -29,6 +29,8 @@ struct Request {
   std::string_view path;         // as sent, still percent-encoded
   const Route* route = nullptr;  // null: its path or its method is not known
   Principal principal;
+  std::string caller;  // callerText() of who sent it; empty: a worker with its own token
+  bool is_in_audit = false;
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
   mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
 

@@ -13,12 +13,20 @@ bool nextSegment(std::string_view& rest, std::string_view& segment) {
   return true;
 }
 
+PoolRule poolRuleOf(std::string_view pattern) {
+  if (pattern.find("{pool_id}") != std::string_view::npos) return PoolRule::kPath;
+  if (pattern.find("{job_id}") != std::string_view::npos) return PoolRule::kJob;
+  if (pattern.find("{worker_id}") != std::string_view::npos) return PoolRule::kWorker;
+  return PoolRule::kNone;
+}
+
 }  // namespace
 
 void Router::add(std::string method, std::string pattern, std::optional<Scope> scope,
                  Handler handler) {
   auto route = std::make_unique<Route>(
       Route{std::move(method), std::move(pattern), scope, std::move(handler), routes_.size()});
+  route->pool_rule = route->handler.pool_rule.value_or(poolRuleOf(route->pattern));
   Node* node = &root_;
   std::string_view rest = route->pattern, segment;
   while (nextSegment(rest, segment)) {

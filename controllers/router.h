@@ -16,14 +16,27 @@ namespace muster {
 // What a handler wants done in the store. It may run more than once (see Storage).
 using Work = std::function<Outcome(Store&)>;
 
+// Where the pool stands that a token for some pools must be for.
+enum class PoolRule {
+  kNone,     // nowhere: the token must be for everything
+  kPath,     // in the path
+  kQuery,    // in the query, as pool_id
+  kJob,      // the job in the path has it; looked up in the unit of work
+  kWorker,   // the worker in the path has it; likewise
+  kHandler,  // the handler sees to it, or shows nothing of any pool
+};
+
 // How a route is served: the handler looks at the request and says what is to be done in the
 // store (read, write), or answers by itself, now or later (answer).
 struct Handler {
   std::function<Result<Work>(const Request&)> read = {};
   std::function<Result<Work>(const Request&)> write = {};
   std::function<void(const RequestPtr&, Respond)> answer = {};
-  bool unlimited = false;      // not counted as a request against global_qps_limit
-  bool on_every_node = false;  // changes nothing that a node could refuse to change
+  bool routine = false;                    // happens all day long: the audit does not keep it
+  bool unlimited = false;                  // not counted as a request against global_qps_limit
+  bool on_every_node = false;              // changes nothing that a node could refuse to change
+  bool any_scope = false;                  // any valid token will do
+  std::optional<PoolRule> pool_rule = {};  // absent: as the path says
   // Of a write: kShared for what happens so often that it must not wait for each other.
   Isolation isolation = Isolation::kAlone;
 };
@@ -34,6 +47,7 @@ struct Route {
   std::optional<Scope> scope;  // absent: open to everybody
   Handler handler;
   std::size_t index = 0;  // its number, for the metrics
+  PoolRule pool_rule = PoolRule::kNone;
 };
 
 // Finds the route of a request. Paths are case-sensitive, a trailing slash is another path, and a

@@ -3,10 +3,11 @@
 namespace muster {
 namespace {
 
+// The same for everybody, so of no pool.
 Handler fixed(Reply reply) {
-  return {.answer = [reply = std::move(reply)](const RequestPtr&, const Respond& respond) {
-    respond(reply);
-  }};
+  return {.answer = [reply = std::move(reply)](const RequestPtr&,
+                                               const Respond& respond) { respond(reply); },
+          .pool_rule = PoolRule::kHandler};
 }
 
 Reply statusReply(int status, std::string_view word) {

@@ -34,12 +34,13 @@ void UpkeepController::addRoutes(Router& router) {
     router.add("GET", path, Scope::kRead, {.read = [this, one_pool](const Request& request) {
                  return previewReap(request, one_pool);
                }});
-    router.add("POST", path, Scope::kAdmin, {.write = [this, one_pool](const Request& request) {
-                 return reap(request, one_pool);
-               }});
+    router.add(
+        "POST", path, Scope::kAdmin,
+        {.write = [this, one_pool](const Request& request) { return reap(request, one_pool); },
+         .routine = true});
   }
   router.add("POST", "/v1/tick", Scope::kAdmin,
-             {.write = [this](const Request& request) { return tick(request); }});
+             {.write = [this](const Request& request) { return tick(request); }, .routine = true});
 }
 
 Result<Work> UpkeepController::previewReap(const Request& request, bool one_pool) {

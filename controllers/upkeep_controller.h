@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 
+#include "app/upkeep/duties.h"
 #include "controllers/router.h"
 
 namespace muster {
@@ -12,7 +13,7 @@ class UpkeepController {
  public:
   // `on_tick` runs after the duties of POST /v1/tick, in their unit: what they found may call for
   // workers.
-  UpkeepController(std::chrono::hours retention, std::function<void(Store&)> on_tick)
+  UpkeepController(Retention retention, std::function<void(Store&)> on_tick)
       : retention_(retention), on_tick_(std::move(on_tick)) {}
   void addRoutes(Router& router);
 
@@ -21,7 +22,7 @@ class UpkeepController {
   Result<Work> reap(const Request& request, bool one_pool);
   Result<Work> tick(const Request& request);
 
-  std::chrono::hours retention_;
+  Retention retention_;
   std::function<void(Store&)> on_tick_;
 };
 

@@ -38,13 +38,16 @@ void WorkerController::addRoutes(Router& router) {
   };
   using C = WorkerController;
   const std::string worker = "/v1/workers/{worker_id}";
-  router.add("POST", "/v1/workers", Scope::kWork, {.write = method(&C::registerWorker)});
-  router.add("GET", "/v1/workers", Scope::kRead, {.read = method(&C::list)});
+  router.add(
+      "POST", "/v1/workers", Scope::kWork,
+      {.write = method(&C::registerWorker), .routine = true, .pool_rule = PoolRule::kHandler});
+  router.add("GET", "/v1/workers", Scope::kRead,
+             {.read = method(&C::list), .pool_rule = PoolRule::kQuery});
   router.add("GET", worker, Scope::kRead, {.read = method(&C::get)});
   router.add("PATCH", worker, Scope::kWork, {.write = method(&C::patch)});
   router.add("DELETE", worker, Scope::kWork, {.write = method(&C::remove)});
   router.add("POST", worker + "/heartbeat", Scope::kWork,
-             {.write = method(&C::heartbeat), .isolation = Isolation::kShared});
+             {.write = method(&C::heartbeat), .routine = true, .isolation = Isolation::kShared});
   router.add("POST", worker + "/release", Scope::kWork, {.write = method(&C::release)});
   router.add("POST", worker + "/terminate", Scope::kWork, {.write = method(&C::terminate)});
   router.add("GET", worker + "/output", Scope::kRead, {.read = method(&C::output)});
@@ -62,6 +65,12 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
   if (auto ok = request.principal.mayActAs(given.worker.id.str()); !ok) {
     return tl::unexpected(std::move(ok).error());
   }
+  // A launched worker is of the pool it was launched for.
+  const bool of_other_pool = !request.principal.mayIn(Scope::kWork, given.worker.pool);
+  if (of_other_pool && (given.launch_token.empty() || !given.worker.pool.empty())) {
+    return fail(ErrorCode::kForbidden,
+                "the token is for workers of some pools: name one of them as pool_id");
+  }
   // A process that can be seen here can be seen to be gone, too; one that was launched is watched.
   if (given.launch_token.empty() && given.worker.pid && given.worker.host == host_) {
     given.worker.process_key = processKey(static_cast<pid_t>(*given.worker.pid)).value_or("");
@@ -78,7 +87,8 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
     writeWorkerFields(out, registered);
     out.field("heartbeat_interval_seconds", *settings.heartbeat_interval_seconds);
     out.field("lease_seconds", *settings.lease_seconds);
-    out.field("worker_token", access_.workerToken(registered.id.str())).endObject();
+    const WorkerPass pass{registered.id.str(), registered.pool, registered.registration};
+    out.field("worker_token", access_.tokenFor(pass)).endObject();
     Reply reply = Reply::json(201, std::move(out));
     reply.with("ETag", etag(registered.version));
     return reply;

@@ -28,6 +28,7 @@ constexpr std::string_view kWorkerTerminating = "worker.terminating";
 constexpr std::string_view kWorkerTerminated = "worker.terminated";
 constexpr std::string_view kWorkerLost = "worker.lost";
 constexpr std::string_view kWorkerExited = "worker.exited";
+constexpr std::string_view kWorkerTokensRotated = "worker.tokens_rotated";
 constexpr std::string_view kPoolCreated = "pool.created";
 constexpr std::string_view kPoolUpdated = "pool.updated";
 constexpr std::string_view kPoolPaused = "pool.paused";
@@ -50,16 +51,16 @@ constexpr std::string_view kLeaderLost = "leader.lost";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
-    kJobCreated,        kJobClaimed,        kJobProgress,       kJobCompleted,
-    kJobFailed,         kJobPoisoned,       kJobReleased,       kJobReassigned,
-    kJobCancelled,      kJobRetried,        kJobExpired,        kJobLateResultDropped,
-    kWorkerStarting,    kWorkerRegistered,  kWorkerTerminating, kWorkerTerminated,
-    kWorkerLost,        kWorkerExited,      kPoolCreated,       kPoolUpdated,
-    kPoolPaused,        kPoolResumed,       kPoolScaled,        kPoolLaunchSuspended,
-    kPoolCircuitOpened, kPoolCircuitClosed, kPoolDeleted,       kTriggerFired,
-    kTriggerRejected,   kWebhookCreated,    kWebhookUpdated,    kWebhookDisabled,
-    kWebhookDeleted,    kNodeJoined,        kNodeLost,          kLeaderElected,
-    kLeaderLost};
+    kJobCreated,          kJobClaimed,        kJobProgress,         kJobCompleted,
+    kJobFailed,           kJobPoisoned,       kJobReleased,         kJobReassigned,
+    kJobCancelled,        kJobRetried,        kJobExpired,          kJobLateResultDropped,
+    kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,   kWorkerTerminated,
+    kWorkerLost,          kWorkerExited,      kWorkerTokensRotated, kPoolCreated,
+    kPoolUpdated,         kPoolPaused,        kPoolResumed,         kPoolScaled,
+    kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,   kPoolDeleted,
+    kTriggerFired,        kTriggerRejected,   kWebhookCreated,      kWebhookUpdated,
+    kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,          kNodeLost,
+    kLeaderElected,       kLeaderLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.
@@ -72,7 +73,8 @@ struct Event {
   std::string worker;
   std::string node;
   std::optional<int> attempt;
-  std::string details;       // JSON object, empty: none
+  std::string details;  // JSON object, empty: none
+  std::string caller;   // who asked for it (callerText); empty: a worker, or the service itself
   std::int64_t job_seq = 0;  // the job's number in the store, 0: none; not shown
   // Not kept, for subscribers only: how long a claimed job had waited, an ended try had run, a
   // launched worker took to register.

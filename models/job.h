@@ -110,6 +110,8 @@ struct Reporter {
   std::string lease_token;  // empty: not given
   std::string worker;       // empty: not given
   PoolId pool = {};         // that the job must be in; empty: any
+  // Of the worker's own token: where no lease token proves more, it must be the present one.
+  std::optional<std::int64_t> registration = {};
 };
 
 }  // namespace muster

@@ -62,6 +62,7 @@ struct Worker {
   std::int64_t jobs_done = 0;
   std::int64_t jobs_failed = 0;
   std::int64_t version = 1;
+  std::int64_t registration = 0;  // rises each time it registers; of a launched one, set before
 
   // Of the launch it came from; empty for a worker that was started by hand.
   std::string node;  // that launched it; empty: the only one

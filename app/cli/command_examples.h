@@ -209,8 +209,18 @@ constexpr const char* kVersionFooter = R"(Examples:
 constexpr const char* kTokenFooter =
     R"(Prints a new token and the hash to put into muster.yml. The token is not kept anywhere.
 
+list, check and rotate-workers ask the service that MUSTER_URL names.
+
 Examples:
   muster token --name ci --scopes read,produce
-  muster token -o json)";
+  muster token --name mailer --scopes produce:emails,read:emails
+  muster token list
+  muster token check)";
+
+constexpr const char* kAuditFooter = R"(Changes with tokens of the configuration, the newest first.
+
+Examples:
+  muster audit
+  muster audit --by ci -o json)";
 
 }  // namespace muster

@@ -395,12 +395,35 @@ class Grammar {
     command<HealthCommand>(
         add(root_, "health", "is the service ready? exit 0 or 1", kHealthFooter));
     command<VersionCommand>(add(root_, "version", "version of this program", kVersionFooter));
-    CLI::App* app = add(root_, "token", "make an access token", kTokenFooter);
-    auto options = command<TokenCommand>(app);
-    app->add_option("--name", options->name, "name to know it by")->type_name("NAME");
-    app->add_option("--scopes", options->scopes, "read, produce, work, admin")
+  }
+
+  void addToken() {
+    CLI::App* token =
+        add(root_, "token", "make an access token, or ask about those in use", kTokenFooter);
+    token->require_subcommand(0, 1);
+    auto options = std::make_shared<TokenCommand>();
+    token->callback([&line = line_, token, options] {
+      if (token->get_subcommands().empty()) line.command = *options;
+    });
+    token->add_option("--name", options->name, "name to know it by")->type_name("NAME");
+    token
+        ->add_option("--scopes", options->scopes,
+                     "read, produce, work, admin, also as produce:POOL")
         ->type_name("SCOPES")
         ->delimiter(',');
+    command<TokenListCommand>(
+        add(*token, "list", "the tokens that the service knows", kTokenFooter));
+    command<TokenCheckCommand>(add(
+        *token, "check", "what the token in MUSTER_TOKEN allows; exit 1 if nothing", kTokenFooter));
+    command<TokenRotateWorkersCommand>(
+        add(*token, "rotate-workers", "end the tokens of all workers; they stop", kTokenFooter));
+  }
+
+  void addAudit() {
+    CLI::App* app = add(root_, "audit", "who changed what", kAuditFooter);
+    auto options = command<AuditCommand>(app);
+    app->add_option("--by", options->by, "only changes with this token")->type_name("NAME");
+    addLimit(app, options->limit);
   }
 
   CommandLine& line_;
@@ -424,7 +447,9 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"cluster"}, &Grammar::addCluster},
     {{"events"}, &Grammar::addEvents},
     {{"demo"}, &Grammar::addDemo},
-    {{"health", "version", "token"}, &Grammar::addSmallOnes},
+    {{"token"}, &Grammar::addToken},
+    {{"audit"}, &Grammar::addAudit},
+    {{"health", "version"}, &Grammar::addSmallOnes},
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ using Command = std::variant<
     TimelineCommand, SimulateCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
     WebhookListCommand, WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand,
     WebhookRotateCommand, WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand,
-    ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand>;
+    ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand, TokenListCommand,
+    TokenCheckCommand, TokenRotateWorkersCommand, AuditCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -244,6 +244,15 @@ struct TokenCommand {
   std::vector<std::string> scopes = {"read", "produce", "work"};
 };
 
+struct TokenListCommand {};
+struct TokenCheckCommand {};
+struct TokenRotateWorkersCommand {};
+
+struct AuditCommand {
+  std::string by;  // only changes with this token; empty: all
+  std::size_t limit = 50;
+};
+
 // Each answers the exit code.
 int run(const ServeCommand& command, const Environment& env, Terminal& terminal);
 int run(const MigrateCommand& command, const Environment& env, Terminal& terminal);
@@ -285,5 +294,9 @@ int run(const EventsCommand& command, ApiClient& api, Terminal& terminal);
 int run(const TopCommand& command, ApiClient& api, Terminal& terminal);
 int run(const DemoCommand& command, ApiClient& api, Terminal& terminal);
 int run(const HealthCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TokenListCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TokenCheckCommand& command, ApiClient& api, Terminal& terminal);
+int run(const TokenRotateWorkersCommand& command, ApiClient& api, Terminal& terminal);
+int run(const AuditCommand& command, ApiClient& api, Terminal& terminal);
 
 }  // namespace muster

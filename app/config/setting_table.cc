@@ -250,6 +250,8 @@ std::vector<SettingRow> makeTable() {
       row("shutdown_timeout_seconds", whole<&S::shutdown_timeout, 0, kDay>(),
           "how long a stop waits for requests in flight"),
       row("ticker", onOff<&S::ticker>(), "run periodic duties; off: only POST /v1/tick does"),
+      row("audit_retention_days", whole<&S::audit_retention, 1, 36500>(),
+          "how long changes stay in the audit"),
       row("retention_hours", whole<&S::retention, 0, 876000>(),
           "how long finished jobs, workers and events are kept"),
       row("auto_create_pools", onOff<&S::auto_create_pools>(),

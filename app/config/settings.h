@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/leadership.h"
+#include "models/policy/grants.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/storage.h"
@@ -21,10 +22,6 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 enum class ClusterMode { kAuto, kOn, kOff };
 // What a stop of the service means for the workers it has launched.
 enum class OnStop { kLeave, kDrain };
-enum class Scope { kRead, kProduce, kWork, kAdmin };
-
-std::string_view scopeName(Scope scope);
-std::optional<Scope> parseScope(std::string_view name);
 
 struct ListenAddress {
   std::string host = "127.0.0.1";  // an IPv6 address stands here without its brackets
@@ -37,7 +34,8 @@ struct ListenAddress {
 struct AccessToken {
   std::string name;
   std::string sha256;  // of the token, in lower-case hex; the token itself is never kept
-  std::vector<Scope> scopes;
+  Grants scopes;
+  std::optional<Time> expires_at = {};  // absent: never
 };
 
 // A configured way to run a worker's jobs. The API can name it, never define it.
@@ -72,6 +70,7 @@ struct Settings {
 
   bool ticker = true;
   std::chrono::hours retention{24};
+  std::chrono::days audit_retention{90};
   bool auto_create_pools = true;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};

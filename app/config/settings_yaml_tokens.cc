@@ -41,14 +41,25 @@ void readScopes(YamlSource& source, const YamlNode& node, AccessToken& token) {
   if (node.items.empty()) source.fault(node.mark, fmt::format("no scopes, expected {}", kExpected));
   for (const auto& item : node.items) {
     if (!source.isText(item, "a scope", "read, produce, work or admin")) continue;
-    if (const auto scope = parseScope(item.text)) {
-      token.scopes.push_back(*scope);
+    if (const auto grant = parseGrant(item.text)) {
+      token.scopes.push_back(*grant);
     } else {
-      source.fault(item.mark,
-                   fmt::format("unknown scope \"{}\", expected read, produce, work or admin",
-                               item.text.substr(0, 80)));
+      source.fault(
+          item.mark,
+          fmt::format("unknown scope \"{}\", expected read, produce, work or admin, alone or "
+                      "for pools like produce:emails or produce:team.*",
+                      item.text.substr(0, 80)));
     }
   }
+}
+
+void readExpiry(YamlSource& source, const YamlNode& node, AccessToken& token) {
+  constexpr std::string_view kExpected = "a time like 2027-01-31T00:00:00Z";
+  if (!source.isText(node, "expires_at", kExpected)) return;
+  token.expires_at = parseTime(node.text);
+  if (token.expires_at) return;
+  source.fault(node.mark, fmt::format("expires_at is \"{}\", expected {}", node.text.substr(0, 80),
+                                      kExpected));
 }
 
 AccessToken readToken(YamlSource& source, const YamlNode& node) {
@@ -64,8 +75,10 @@ AccessToken readToken(YamlSource& source, const YamlNode& node) {
     } else if (entry.key == "scopes") {
       has_scopes = true;
       readScopes(source, entry.value, token);
+    } else if (entry.key == "expires_at") {
+      readExpiry(source, entry.value, token);
     } else {
-      source.faultUnknown(entry, {"name", "sha256", "scopes"});
+      source.faultUnknown(entry, {"name", "sha256", "scopes", "expires_at"});
     }
   }
   if (!has_name) source.fault(node.mark, "token without name");

@@ -23,7 +23,7 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
   spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;
-  spec.env["MUSTER_WORKER_TOKEN"] = surroundings.worker_token(order.worker.str());
+  spec.env["MUSTER_WORKER_TOKEN"] = surroundings.worker_token(order);
   if (made.kind == WorkerTemplate::Kind::kWorker) {
     spec.command = made.command;
     return spec;

@@ -13,7 +13,7 @@ namespace muster {
 struct WorkerSurroundings {
   std::string program;  // of muster itself
   std::string url;      // where the service answers
-  std::function<std::string(const std::string& worker)> worker_token;
+  std::function<std::string(const LaunchOrder& order)> worker_token;
   Seconds shutdown_timeout{30};
   Seconds idle_timeout{30};
   int max_jobs = 0;

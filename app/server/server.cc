@@ -161,9 +161,46 @@ void watchConnections(Framework& app) {
   }
 }
 
+volatile std::sig_atomic_t hangup_came = 0;
+
+// A hang-up has the settings read again, unless the terminal that we were started in is gone.
+class Hangup {
+ public:
+  Hangup(Service& service, const ReadSettings& read_again, Shutdown& shutdown, const Log& log)
+      : service_(service), read_again_(read_again), shutdown_(shutdown), log_(log) {
+    std::signal(SIGHUP, [](int) { hangup_came = 1; });
+  }
+
+  // On the main loop.
+  void look() {
+    if (hangup_came == 0) return;
+    hangup_came = 0;
+    if (had_terminal_ && ::isatty(STDERR_FILENO) == 0) return shutdown_.begin();
+    const auto settings = read_again_();
+    if (!settings) {
+      for (const FieldError& fault : settings.error().fields) {
+        log_.error("settings not reloaded", {{"place", fault.pointer}, {"detail", fault.detail}});
+      }
+      return;
+    }
+    if (const auto why = service_.reload(*settings)) {
+      return log_.error("settings not reloaded", {{"detail", *why}});
+    }
+    log_.info("settings reloaded", {{"tokens", std::to_string(settings->tokens.size())},
+                                    {"templates", std::to_string(settings->templates.size())}});
+  }
+
+ private:
+  Service& service_;
+  const ReadSettings& read_again_;
+  Shutdown& shutdown_;
+  const Log& log_;
+  const bool had_terminal_ = ::isatty(STDERR_FILENO) == 1;
+};
+
 }  // namespace
 
-int runServer(const Settings& settings) {
+int runServer(const Settings& settings, const ReadSettings& read_again) {
   const SystemClock clock;
   const Log log(clock, settings.log_level);
   for (const std::string& warning : settings.warnings) log.warn(warning);
@@ -182,6 +219,7 @@ int runServer(const Settings& settings) {
   std::signal(SIGPIPE, SIG_IGN);
 
   Shutdown shutdown(service, log, clock, settings);
+  Hangup hangup(service, read_again, shutdown, log);
   const auto stop = [&shutdown] {
     drogon::app().getLoop()->queueInLoop([&shutdown] { shutdown.begin(); });
   };
@@ -206,6 +244,7 @@ int runServer(const Settings& settings) {
       .registerBeginningAdvice([&] {
         whenListening([&settings, &service, &log] { announce(settings, service, log); });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.fireDueTriggers(); });
+        app.getLoop()->runEvery(kTickSeconds, [&hangup] { hangup.look(); });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });

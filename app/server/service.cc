@@ -15,8 +15,10 @@
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
+#include "models/audit.h"
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
+#include "models/operations/tokens.h"
 
 namespace muster {
 namespace {
@@ -34,13 +36,20 @@ std::string outputFolder(const Settings& settings, const ClusterNode& node) {
   return node.alone() ? folder : (std::filesystem::path(folder) / ("node-" + node.id())).string();
 }
 
-StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node) {
+LaunchTemplates::Map launchTemplatesOf(const Settings& settings) {
+  LaunchTemplates::Map templates;
+  for (const auto& [name, made] : settings.templates) {
+    templates[name] = {templateVersion(made), made.capabilities, made.executors};
+  }
+  return templates;
+}
+
+StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node,
+                   const LaunchTemplates& templates) {
   StoreRules rules;
   rules.host = host;
   if (!node.alone()) rules.node = node.id();
-  for (const auto& [name, made] : settings.templates) {
-    rules.templates[name] = {templateVersion(made), made.capabilities, made.executors};
-  }
+  rules.templates = templates;
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
   rules.strict_workers = settings.strict_workers;
@@ -87,6 +96,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       host_(hostName()),
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
+      templates_(std::make_shared<const Templates>(settings.templates)),
       call_(AddressGuard(settings.webhook_allow)),
       registry_(findZone) {}
 
@@ -106,24 +116,25 @@ std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
-  options.rules = rulesOf(settings_, host_, node_);
+  launch_templates_.replace(launchTemplatesOf(settings_));
+  options.rules = rulesOf(settings_, host_, node_, launch_templates_);
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   options.on_foreign_commit = [this](std::span<const Event> events) { onForeignCommit(events); };
   auto storage = openStorage(options, clock_);
   if (!storage) return storage.error();
   storage_ = *std::move(storage);
 
-  std::string secret;
-  const auto status =
-      storage_->writeAndWait([&secret](Store& store) { secret = store.secret("worker_tokens"); });
+  Result<std::string> worker_key;
+  const auto status = storage_->writeAndWait(
+      [&worker_key](Store& store) { worker_key = run(ReadWorkerKey{}, store); });
   if (!status) return status.error().detail;
-  wire(std::move(secret));
+  wire(*std::move(worker_key));
   return std::nullopt;
 }
 
-void Service::wire(std::string secret) {
-  access_ = std::make_unique<Access>(settings_, std::move(secret),
-                                     node_.advertisedUrl(settings_.listen.port));
+void Service::wire(std::string worker_key) {
+  access_ = std::make_unique<Access>(settings_, std::move(worker_key),
+                                     node_.advertisedUrl(settings_.listen.port), clock_);
   limits_ = std::make_unique<RateLimits>(
       RateLimits::Rates{settings_.global_qps_limit, settings_.token_qps_limit,
                         settings_.tenant_qps_limit},
@@ -144,7 +155,7 @@ void Service::wire(std::string secret) {
   simulations_ = std::make_unique<SimulationController>(*simulator_);
   workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
-  upkeep_ = std::make_unique<UpkeepController>(settings_.retention, [this](Store& store) {
+  upkeep_ = std::make_unique<UpkeepController>(retentionOf(settings_), [this](Store& store) {
     load_.writeTo(store);
     store.load().sample();
     checker_->requestAll("tick");
@@ -152,6 +163,7 @@ void Service::wire(std::string secret) {
   wireWebhooks();
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
+  tokens_ = std::make_unique<TokenController>(*gateway_, *access_);
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_, node_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -168,6 +180,7 @@ void Service::wire(std::string secret) {
   hooks_->addRoutes(router_);
   webhooks_->addRoutes(router_);
   cluster_->addRoutes(router_);
+  tokens_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
@@ -223,21 +236,37 @@ void Service::wireLaunching() {
 }
 
 void Service::launch(const LaunchOrder& order) {
-  if (!begun_) {
-    noteLaunch([id = order.worker](Store& store) {
-      return store.launches().notStarted(id, "the service was not listening yet");
-    });
+  const auto templates = templates_.load();
+  const auto made = templates->find(order.template_name);
+  if (!begun_ || made == templates->end()) {
+    const std::string why =
+        begun_ ? "its template was removed from the settings" : "the service was not listening yet";
+    noteLaunch(
+        [id = order.worker, why](Store& store) { return store.launches().notStarted(id, why); });
     return;
   }
   const WorkerSurroundings surroundings{
       programBeside("muster"),
       url_,
-      [this](const std::string& worker) { return access_->workerToken(worker); },
+      [this](const LaunchOrder& launched) {
+        return access_->tokenFor(
+            {launched.worker.str(), launched.pool.str(), launched.registration});
+      },
       settings_.worker_shutdown_timeout,
       settings_.worker_idle_timeout,
       settings_.worker_max_jobs};
-  launcher_->launch(
-      workerProcess(order, settings_.templates.at(order.template_name), surroundings));
+  launcher_->launch(workerProcess(order, made->second, surroundings));
+}
+
+std::optional<std::string> Service::reload(const Settings& settings) {
+  if (access_->hasTokens() && settings.tokens.empty()) {
+    return "no tokens are left, so that everybody would be let in: to want that, start it anew";
+  }
+  access_->replaceTokens(settings.tokens);
+  templates_ = std::make_shared<const Templates>(settings.templates);
+  launch_templates_.replace(launchTemplatesOf(settings));
+  if (begun_ && checks_itself_ && node_.works()) checker_->requestAll("settings_reloaded");
+  return std::nullopt;
 }
 
 void Service::begin(const std::string& url, int port) {
@@ -385,7 +414,12 @@ void Service::onCommit(std::span<const Event> events) {
     }
     const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
     if (event.job.empty() && !of_trigger) {
-      log_.info(event.type, {{"pool", event.pool}, {"worker", event.worker}, {"node", event.node}});
+      const Caller caller = parseCaller(event.caller);
+      log_.info(event.type, {{"pool", event.pool},
+                             {"worker", event.worker},
+                             {"node", event.node},
+                             {"by", caller.name},
+                             {"address", caller.address}});
     }
   }
   wake(events);
@@ -404,6 +438,7 @@ void Service::onForeignCommit(std::span<const Event> events) {
     tendWorkers(event);
     if (event.type == event_type::kLeaderLost) node_.tryToLead();
     if (event.type == event_type::kPoolDeleted) metrics_->forgetPool(event.pool);
+    if (event.type == event_type::kWorkerTokensRotated) readWorkerKey();
     if (event.type.starts_with("webhook.")) outbox_->look();
   }
   wake(events);
@@ -416,6 +451,16 @@ void Service::onForeignCommit(std::span<const Event> events) {
   for (const std::string_view pool : pools) {
     checker_->requestIfBound(PoolId(std::string(pool)), "work_added_elsewhere");
   }
+}
+
+// Another node has made a new one.
+void Service::readWorkerKey() {
+  const auto key = std::make_shared<std::string>();
+  storage_->read([key](Store& store) { *key = run(ReadWorkerKey{}, store).value_or(""); },
+                 [this, key](const Status& status) {
+                   if (status && !key->empty()) return access_->replaceWorkerKey(*key);
+                   log_.error("the new key of worker tokens could not be read");
+                 });
 }
 
 void Service::wake(std::span<const Event> events) {

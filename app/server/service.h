@@ -14,6 +14,7 @@
 #include "app/scaling/simulator.h"
 #include "app/server/service_machines.h"
 #include "app/server/trigger_actions.h"
+#include "app/upkeep/duties.h"
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
@@ -28,6 +29,7 @@
 #include "controllers/router.h"
 #include "controllers/service_controller.h"
 #include "controllers/simulation_controller.h"
+#include "controllers/token_controller.h"
 #include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
 #include "controllers/webhook_controller.h"
@@ -63,6 +65,10 @@ class Service {
   // Fires the triggers whose time has come.
   void fireDueTriggers();
 
+  // Takes over tokens and templates; the other settings stay as they were at the start. The error
+  // says why nothing was changed.
+  std::optional<std::string> reload(const Settings& settings);
+
   // Launches nobody any more and asks the workers of this host to finish. How long the last of them
   // may take.
   Millis retireWorkers();
@@ -82,7 +88,7 @@ class Service {
   void wireWebhooks();
   void decide(const PoolId& pool, const std::string& trigger,
               const std::function<void(const std::string&)>& then);
-  void wire(std::string secret);
+  void wire(std::string worker_key);
   void wireLaunching();
   using LaunchUnit = std::function<std::optional<Worker>(Store&)>;
   void noteLaunch(LaunchUnit unit, std::function<void(const Worker&)> then = {});
@@ -96,6 +102,10 @@ class Service {
   void runDutiesAsLeader();
   void sampleLoad(const LeaderLease& leader, Store& store);
   void refreshTriggers();
+  void readWorkerKey();
+  static Retention retentionOf(const Settings& settings) {
+    return {settings.retention, settings.audit_retention};
+  }
 
   const Settings& settings_;
   const Log& log_;
@@ -103,7 +113,10 @@ class Service {
   const std::string host_;
   ClusterNode node_;
   const bool checks_itself_;  // false: only when it is asked to
-  std::string url_;           // set by begin(), before anything is launched
+  using Templates = std::map<std::string, WorkerTemplate>;
+  std::atomic<std::shared_ptr<const Templates>> templates_;
+  LaunchTemplates launch_templates_;  // the same, as the store knows them
+  std::string url_;                   // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
   WaitList event_waits_;
@@ -121,6 +134,7 @@ class Service {
   std::unique_ptr<UpkeepController> upkeep_;
   std::unique_ptr<ServiceController> service_;
   std::unique_ptr<ClusterController> cluster_;
+  std::unique_ptr<TokenController> tokens_;
   std::unique_ptr<CheckController> checks_;
   std::unique_ptr<Simulator> simulator_;
   std::unique_ptr<SimulationController> simulations_;

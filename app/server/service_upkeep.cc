@@ -76,7 +76,7 @@ void Service::runDutiesAsLeader() {
   auto report = std::make_shared<DutyReport>();
   storage_->write(
       [this, report, lease](Store& store) {
-        *report = runDutiesAs(*lease, store, settings_.retention);
+        *report = runDutiesAs(*lease, store, retentionOf(settings_));
         sampleLoad(*lease, store);
       },
       [this, report](const Status& status) {

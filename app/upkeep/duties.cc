@@ -1,8 +1,10 @@
 #include "app/upkeep/duties.h"
 
+#include "models/operations/audit.h"
+
 namespace muster {
 
-DutyReport runDuties(Store& store, std::chrono::hours retention) {
+DutyReport runDuties(Store& store, const Retention& retention) {
   constexpr int kAtOnce = 500;
   constexpr int kEventsAtOnce = 2000;
   constexpr int kLoadAtOnce = 2000;
@@ -15,7 +17,7 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
 
-  const Time before = store.now() - retention;
+  const Time before = store.now() - retention.records;
   const std::int64_t jobs = store.jobs().removeFinished(before, kAtOnce);
   const std::int64_t workers = store.workers().removeEnded(before, kAtOnce);
   const std::int64_t events = store.events().removeOld(before, kEventsAtOnce);
@@ -25,19 +27,20 @@ DutyReport runDuties(Store& store, std::chrono::hours retention) {
   const std::int64_t deliveries = store.triggers().removeOldDeliveries(kAtOnce);
   const std::int64_t sent = store.webhooks().removeOldDeliveries(before, kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
+  const std::int64_t changes = *run(RemoveOldAudit{store.now() - retention.audit, kAtOnce}, store);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
-  report.records_removed =
-      jobs + workers + events + decisions + load + answers + deliveries + sent + lanes + nodes;
+  report.records_removed = jobs + workers + events + decisions + load + answers + deliveries +
+                           sent + lanes + nodes + changes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
-                deliveries == kAtOnce || sent == kAtOnce;
+                deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce;
   return report;
 }
 
-DutyReport runDutiesAs(const LeaderLease& leader, Store& store, std::chrono::hours retention) {
+DutyReport runDutiesAs(const LeaderLease& leader, Store& store, const Retention& retention) {
   return store.cluster().holds(leader) ? runDuties(store, retention) : DutyReport();
 }
 

@@ -17,10 +17,16 @@ struct DutyReport {
   bool more = false;
 };
 
+// For how long what has ended is kept.
+struct Retention {
+  std::chrono::hours records{24};
+  std::chrono::days audit{90};
+};
+
 // Every periodic duty once, each for a bounded number of rows so that the writer is never held
 // long. Idempotent: running it twice changes nothing the second time.
-DutyReport runDuties(Store& store, std::chrono::hours retention);
+DutyReport runDuties(Store& store, const Retention& retention);
 // The same as the leader; nothing when the lease is over.
-DutyReport runDutiesAs(const LeaderLease& leader, Store& store, std::chrono::hours retention);
+DutyReport runDutiesAs(const LeaderLease& leader, Store& store, const Retention& retention);
 
 }  // namespace muster

@@ -1,5 +1,7 @@
 #include "models/json/event_json.h"
 
+#include "models/audit.h"
+
 namespace muster {
 
 void writeEvent(JsonWriter& out, const Event& event) {
@@ -9,6 +11,11 @@ void writeEvent(JsonWriter& out, const Event& event) {
   if (!event.worker.empty()) out.field("worker_id", event.worker);
   if (!event.node.empty()) out.field("node_id", event.node);
   out.field("attempt", event.attempt);
+  if (!event.caller.empty()) {
+    const Caller caller = parseCaller(event.caller);
+    if (!caller.name.empty()) out.field("by", caller.name);
+    if (!caller.address.empty()) out.field("address", caller.address);
+  }
   out.key("details").raw(event.details.empty() ? "{}" : event.details).endObject();
 }
 

@@ -40,7 +40,8 @@ struct ClaimRequest {
   WorkerId worker;
   int max = 1;
   Millis wait{0};
-  JobId job;  // empty: any
+  JobId job;                                      // empty: any
+  std::optional<std::int64_t> registration = {};  // of the worker's own token
 };
 ClaimRequest readClaim(JsonValue value, const std::string& pointer,
                        std::vector<FieldError>& faults);

@@ -137,7 +137,7 @@ TEST_F(LeaderDutyTest, theDutiesOfTheTickAreTheLeadersToo) {
   const LeaderLease second = acquire("b");
   const auto expired = [this](const LeaderLease& leader) {
     DutyReport report;
-    write([&](Store& store) { report = runDutiesAs(leader, store, 24h); });
+    write([&](Store& store) { report = runDutiesAs(leader, store, Retention{24h}); });
     return report.leases_expired;
   };
   EXPECT_EQ(expired(first), 0) << "another leads";

@@ -1,26 +1,8 @@
-#include <openssl/evp.h>
-
-#include <array>
-
 #include "tests/support/service_fixture.h"
+#include "tests/support/tokens.h"
 
 namespace muster::test {
 namespace {
-
-std::string sha256Hex(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += kDigits[digest[i] >> 4U];
-    hex += kDigits[digest[i] & 15U];
-  }
-  return hex;
-}
-
-Headers bearer(const std::string& token) { return {{"Authorization", "Bearer " + token}}; }
 
 // A service with one token per scope; the token is the scope's name with "-secret".
 class Tokens : public testing::Test {
@@ -156,6 +138,154 @@ TEST_F(Tokens, a_worker_token_ends_no_job_of_others_by_a_bulk_report) {
     EXPECT_TRUE(isProblem(report(outcome, R"(,"worker_id":"bulk-other")"), 403)) << outcome;
   }
   EXPECT_EQ(http_.get("/v1/jobs/" + job, bearer("read-secret")).json["status"], "claimed");
+}
+
+// Tokens for some pools. "mine" has all scopes but admin in team.*, "boss" is admin there.
+class PoolTokens : public testing::Test {
+ protected:
+  static Service& service() {
+    static Service made({.store = anyStore(),
+                         .settings = "tokens:\n" + tokenLine("all", "admin") +
+                                     tokenLine("mine", "read:team.*, produce:team.*, work:team.*") +
+                                     tokenLine("boss", "'admin:team.*'") +
+                                     tokenLine("one", "'read:team.a', 'produce:other'")});
+    return made;
+  }
+  std::string push(const std::string& pool) {
+    const Reply reply = http_.post("/v1/pools/" + pool + "/jobs", R"({"data":1})", all_);
+    EXPECT_EQ(reply.status, 201) << reply;
+    return reply.json["id"].asString();
+  }
+  Http http_{service().url()};
+  const Headers all_ = bearer("all"), mine_ = bearer("mine"), boss_ = bearer("boss"),
+                one_ = bearer("one");
+};
+
+TEST_F(PoolTokens, reach_the_pools_they_name_and_no_others) {
+  push("team.a");
+  push("other");
+  for (const char* path : {"", "/stats", "/jobs", "/check", "/decisions", "/timeline", "/scale"}) {
+    EXPECT_EQ(http_.get(std::string("/v1/pools/team.a") + path, mine_).status, 200) << path;
+    EXPECT_EQ(http_.get(std::string("/v1/pools/team.a") + path, one_).status, 200) << path;
+    EXPECT_TRUE(isProblem(http_.get(std::string("/v1/pools/other") + path, mine_), 403)) << path;
+    EXPECT_TRUE(isProblem(http_.get(std::string("/v1/pools/other") + path, one_), 403)) << path;
+  }
+  EXPECT_EQ(http_.post("/v1/pools/team.b/jobs", R"({"data":1})", mine_).status, 201);
+  EXPECT_EQ(http_.post("/v1/pools/other/jobs", R"({"data":1})", one_).status, 201);
+  EXPECT_TRUE(isProblem(http_.post("/v1/pools/team.a/jobs", R"({"data":1})", one_), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/pools/team/jobs", R"({"data":1})", mine_), 403));
+  EXPECT_TRUE(isProblem(http_.put("/v1/pools/team.a", "{}", mine_), 403));
+  EXPECT_TRUE(http_.put("/v1/pools/team.new", "{}", boss_).ok());
+  EXPECT_TRUE(isProblem(http_.put("/v1/pools/new", "{}", boss_), 403));
+}
+
+TEST_F(PoolTokens, see_jobs_and_workers_of_other_pools_as_not_there) {
+  const std::string here = push("team.jobs"), there = push("elsewhere");
+  EXPECT_EQ(http_.get("/v1/jobs/" + here, mine_).status, 200);
+  for (const auto& [method, path] :
+       {std::pair("GET", ""), std::pair("GET", "?wait_seconds=1"), std::pair("GET", "/attempts"),
+        std::pair("POST", "/cancel"), std::pair("POST", "/retry"), std::pair("POST", "/complete"),
+        std::pair("POST", "/fail"), std::pair("POST", "/release"), std::pair("DELETE", "")}) {
+    const Reply reply = http_.send({method, "/v1/jobs/" + there + path, "", mine_});
+    EXPECT_TRUE(isProblem(reply, 404)) << method << path << reply;
+  }
+  EXPECT_EQ(http_.get("/v1/jobs/" + there, all_).json["status"], "pending");
+
+  ASSERT_EQ(
+      http_.post("/v1/workers", R"({"worker_id":"theirs","pool_id":"elsewhere"})", all_).status,
+      201);
+  for (const auto& [method, path] :
+       {std::pair("GET", ""), std::pair("GET", "/output"), std::pair("POST", "/heartbeat"),
+        std::pair("POST", "/release"), std::pair("POST", "/terminate"), std::pair("PATCH", ""),
+        std::pair("DELETE", "")}) {
+    const Reply reply = http_.send({method, std::string("/v1/workers/theirs") + path, "", mine_});
+    EXPECT_TRUE(isProblem(reply, 404)) << method << path << reply;
+  }
+  EXPECT_EQ(http_.get("/v1/workers/theirs", all_).json["status"], "active");
+}
+
+TEST_F(PoolTokens, need_a_pool_where_a_list_is_of_all) {
+  push("team.list");
+  push("unseen");
+  const Reply pools = http_.get("/v1/pools?limit=200", mine_);
+  ASSERT_EQ(pools.status, 200) << pools;
+  std::size_t seen = 0;
+  for (const Json::Value& pool : pools.json["items"]) {
+    EXPECT_TRUE(pool["pool_id"].asString().starts_with("team.")) << pool;
+    seen += pool["pool_id"] == "team.list";
+  }
+  EXPECT_EQ(seen, 1U);
+  for (const char* path : {"/v1/events", "/v1/workers"}) {
+    EXPECT_TRUE(isProblem(http_.get(path, mine_), 403)) << path;
+    EXPECT_TRUE(isProblem(http_.get(std::string(path) + "?pool_id=unseen", mine_), 403)) << path;
+    EXPECT_TRUE(isProblem(http_.get(std::string(path) + "?pool%5Fid=team.list", mine_), 403))
+        << path;
+    EXPECT_EQ(http_.get(std::string(path) + "?pool_id=team.list", mine_).status, 200) << path;
+    const Reply twice = http_.get(std::string(path) + "?pool_id=team.list&pool%5Fid=unseen", mine_);
+    EXPECT_TRUE(isProblem(twice, 400)) << path;
+  }
+  for (const char* path : {"/metrics", "/v1/cluster", "/v1/triggers"}) {
+    EXPECT_TRUE(isProblem(http_.get(path, mine_), 403)) << path;
+  }
+  EXPECT_EQ(http_.get("/version", mine_).status, 200);
+  EXPECT_TRUE(isProblem(http_.post("/v1/tick", "", boss_), 403));
+  EXPECT_TRUE(isProblem(http_.get("/v1/webhooks", boss_), 403));
+}
+
+TEST_F(PoolTokens, register_workers_for_their_pools_only) {
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers", "{}", mine_), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers", R"({"pool_id":"other"})", mine_), 403));
+  push("team.work");
+  push("other");
+  const Reply worker =
+      http_.post("/v1/workers", R"({"worker_id":"tw","pool_id":"team.work"})", mine_);
+  ASSERT_EQ(worker.status, 201) << worker;
+  const Headers own = bearer(worker.json["worker_token"].asString());
+  EXPECT_TRUE(isProblem(http_.post("/v1/pools/other/claim", R"({"worker_id":"tw"})", own), 403));
+  EXPECT_EQ(
+      http_.post("/v1/pools/team.work/claim", R"({"worker_id":"tw"})", own).json["items"].size(),
+      1U);
+}
+
+TEST_F(PoolTokens, call_hooks_for_their_pools_only) {
+  EXPECT_EQ(http_.post("/v1/hooks/work_added?pool_id=team.a", "", mine_).status, 202);
+  EXPECT_TRUE(isProblem(http_.post("/v1/hooks/work_added?pool_id=other", "", mine_), 403));
+  EXPECT_TRUE(isProblem(http_.post("/v1/hooks/work_added", "", mine_), 403)) << "all pools";
+}
+
+TEST_F(Tokens, that_have_expired_are_told_so) {
+  const auto until = [](const std::string& at) { return ", expires_at: " + at; };
+  Service own({.store = anyStore(),
+               .settings = "tokens:\n" + tokenLine("old", "read", until("2026-01-01T00:00:00Z")) +
+                           tokenLine("young", "read", until("2999-01-01T00:00:00Z"))});
+  Http http(own.url());
+  const Reply refused = http.get("/v1/pools", bearer("old"));
+  EXPECT_TRUE(isProblem(refused, 401));
+  EXPECT_NE(refused.json["detail"].asString().find("expired at 2026-01-01"), std::string::npos);
+  EXPECT_EQ(http.get("/v1/pools", bearer("young")).status, 200);
+}
+
+TEST_F(Tokens, of_a_worker_end_with_its_registration) {
+  const Headers work = bearer("work-secret");
+  const auto enrol = [&] {
+    const Reply reply = http_.post("/v1/workers", R"({"worker_id":"twice","pool_id":"p2"})", work);
+    EXPECT_EQ(reply.status, 201) << reply;
+    return bearer(reply.json["worker_token"].asString());
+  };
+  const Headers first = enrol(), second = enrol();
+  http_.post("/v1/pools/p2/jobs", R"({"data":1})", bearer("produce-secret"));
+  EXPECT_TRUE(isProblem(http_.post("/v1/workers/twice/heartbeat", "", first), 410));
+  EXPECT_TRUE(isProblem(http_.post("/v1/pools/p2/claim", R"({"worker_id":"twice"})", first), 410));
+  const Reply claimed = http_.post("/v1/pools/p2/claim", R"({"worker_id":"twice"})", second);
+  ASSERT_EQ(claimed.json["items"].size(), 1U) << claimed;
+  const std::string job = claimed.json["items"][0]["id"].asString();
+  EXPECT_TRUE(isProblem(http_.post("/v1/jobs/" + job + "/complete", "", first), 410));
+  const Reply bulk =
+      http_.post("/v1/pools/p2/reports",
+                 R"({"items":[{"job_id":)" + inQuotes(job) + R"(,"outcome":"done"}]})", first);
+  EXPECT_EQ(bulk.json["items"][0]["code"], "worker_gone") << bulk;
+  EXPECT_EQ(http_.post("/v1/jobs/" + job + "/complete", "", second).status, 200);
+  EXPECT_EQ(http_.post("/v1/workers/twice/heartbeat", "", second).status, 200);
 }
 
 TEST_F(Tokens, a_stranger_uses_up_no_rate_and_is_slowed_down_alone) {

@@ -122,6 +122,19 @@ TEST_P(LaunchTest, aTokenIsGoodForOneProcess) {
   EXPECT_EQ(codeOf(admit(launch, launch.token, 8)), ErrorCode::kGone);
 }
 
+TEST_P(LaunchTest, an_ended_launched_worker_cannot_register_again) {
+  const LaunchOrder launch = order();
+  ASSERT_TRUE(admit(launch, launch.token));
+  EXPECT_EQ(worker(launch).registration, launch.registration);
+  exited(launch, ProcessEnd{.exit_code = 0});
+  for (const std::string& token : {launch.token, std::string()}) {
+    const auto again = admit(launch, token);
+    ASSERT_FALSE(again) << token;
+    EXPECT_EQ(again.error().code, ErrorCode::kGone) << token;
+  }
+  EXPECT_EQ(worker(launch).status, worker_status::kTerminated);
+}
+
 TEST_P(LaunchTest, aTokenExpires) {
   const LaunchOrder launch = order();
   clock.advance(kStartTimeout + Millis(1));

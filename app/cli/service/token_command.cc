@@ -27,10 +27,10 @@ int run(const TokenCommand& command, const Environment&, Terminal& terminal) {
     return kExitUsage;
   }
   for (const auto& scope : command.scopes) {
-    if (parseScope(scope)) continue;
+    if (parseGrant(scope)) continue;
     terminal.err << fmt::format(
-        "--scopes: unknown scope \"{}\", expected read, produce, work or "
-        "admin\n",
+        "--scopes: unknown scope \"{}\", expected read, produce, work or admin, alone or for pools "
+        "like produce:emails or produce:team.*\n",
         scope);
     return kExitUsage;
   }

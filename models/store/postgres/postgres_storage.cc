@@ -20,9 +20,9 @@ constexpr int kGatheringSteps = 10;
 constexpr auto kGatheringStep = std::chrono::microseconds(300);
 
 constexpr Sql kLastEvent{"SELECT last_event FROM store_clock"};
-constexpr Sql kForeign{
-    "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id FROM events "
-    "WHERE seq > $1 AND seq <= $2 AND origin <> $3 ORDER BY seq LIMIT $4"};
+constexpr Sql kForeign{"SELECT " MUSTER_EVENT_COLUMNS
+                       " FROM events "
+                       "WHERE seq > $1 AND seq <= $2 AND origin <> $3 ORDER BY seq LIMIT $4"};
 constexpr std::int64_t kForeignAtOnce = 1000;
 
 // Held by the session while it looks at the schema and changes it. Arbitrary, like the others.

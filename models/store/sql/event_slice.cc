@@ -3,9 +3,9 @@
 namespace muster {
 namespace {
 
-constexpr Sql kSlice{
-    "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id FROM events "
-    "WHERE seq > $1 ORDER BY seq LIMIT $2"};
+constexpr Sql kSlice{"SELECT " MUSTER_EVENT_COLUMNS
+                     " FROM events "
+                     "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 
 }  // namespace
 

@@ -6,8 +6,7 @@
 namespace muster {
 namespace {
 
-#define MUSTER_SELECT_EVENT \
-  "SELECT seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id FROM events "
+#define MUSTER_SELECT_EVENT "SELECT " MUSTER_EVENT_COLUMNS " FROM events "
 
 constexpr Sql kAfter{MUSTER_SELECT_EVENT "WHERE seq > $1 ORDER BY seq LIMIT $2"};
 constexpr Sql kOfJob{MUSTER_SELECT_EVENT "WHERE job_seq = $3 AND seq > $1 ORDER BY seq LIMIT $2"};
@@ -36,6 +35,7 @@ Event Events::readRow(const SqlRows& row) {
   if (!row.isNull(6)) event.attempt = static_cast<int>(row.integer(6));
   event.details = row.string(7);
   event.node = row.string(8);
+  event.caller = row.string(9);
   return event;
 }
 

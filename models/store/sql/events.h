@@ -7,6 +7,10 @@
 #include "models/result.h"
 #include "models/store/sql/session.h"
 
+// What Events::readRow() reads, in its order.
+#define MUSTER_EVENT_COLUMNS \
+  "seq, at, type, pool_id, job_id, worker_id, attempt, details, node_id, caller"
+
 namespace muster {
 
 struct EventFilter {

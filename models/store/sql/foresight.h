@@ -24,6 +24,7 @@ struct Claimer {
   std::string status;  // empty: it is not registered
   WorkerTraits traits;
   bool launch_open = false;  // its launch has not proved itself yet
+  std::int64_t registration = 0;
 };
 
 // What the units of a transaction are going to ask for, in their order, and what was done for them

@@ -19,6 +19,7 @@ constexpr Sql kPageOfJobs{MUSTER_SELECT_JOB_WITH_DATA
 constexpr Sql kAttempts{
     "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
     "max_rss_bytes, output_tail, error_class FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
+constexpr Sql kPoolOfJob{"SELECT pool_id FROM jobs WHERE id = $1"};
 constexpr Sql kLaneIds{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND (CAST($2 AS TEXT) IS NULL OR tenant = $2)"};
 // Ids begin with the time they were made, so the index of ids finds the first job after a time.
@@ -93,6 +94,11 @@ std::optional<Job> Jobs::find(const JobId& id) {
   auto row = load(id, true);
   if (!row) return std::nullopt;
   return std::move(row->job);
+}
+
+std::optional<std::string> Jobs::poolOf(const JobId& id) {
+  auto rows = s_.db.query(kPoolOfJob, id);
+  return rows.next() ? std::optional(rows->string(0)) : std::nullopt;
 }
 
 std::vector<std::int64_t> Jobs::lanesOf(const PoolId& pool,

@@ -98,6 +98,7 @@ class Jobs {
   Status remove(const JobId& id, IfVersion if_version = {});
 
   std::optional<Job> find(const JobId& id);
+  std::optional<std::string> poolOf(const JobId& id);
   std::vector<Attempt> attempts(const JobId& id);
   // Newest first. A page ends early when its payloads grow large.
   JobPage list(const PoolId& pool, const JobFilter& filter, const std::string& cursor, int limit);

@@ -18,8 +18,8 @@ constexpr Sql kOrder{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, jobs_failed, "
     "version, template, template_version, launched_at, start_deadline, launch_token_hash, "
-    "launch_verdict, node_id) VALUES ($1, $2, 'starting', $3, $4, $5, $6, $7, $8, $9, $9, "
-    "'{}', '{}', 0, 0, 1, $10, $11, $9, $12, $13, 'open', $14)"};
+    "launch_verdict, node_id, registration) VALUES ($1, $2, 'starting', $3, $4, $5, $6, $7, $8, "
+    "$9, $9, '{}', '{}', 0, 0, 1, $10, $11, $9, $12, $13, 'open', $14, $15)"};
 constexpr Sql kStarted{
     "UPDATE workers SET process_key = $2, pid = coalesce(pid, $3) WHERE worker_id = $1"};
 constexpr Sql kExited{
@@ -102,7 +102,7 @@ std::string endDetails(const ProcessEnd& end, const std::string& why) {
 std::string Launches::versionOf(const Pool& pool) const {
   if (!pool.settings.template_name) return {};
   const auto known = s_.rules.templates.find(*pool.settings.template_name);
-  return known == s_.rules.templates.end() ? std::string() : known->second.version;
+  return known ? known->version : std::string();
 }
 
 LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
@@ -111,13 +111,16 @@ LaunchOrder Launches::order(const Pool& pool, Millis start_timeout) {
   order.pool = pool.id;
   order.template_name = *pool.settings.template_name;
   order.token = s_.random.token();
+  order.registration = s_.now.time_since_epoch().count();
   order.loop = pool.settings.worker_mode == "loop";
   order.stays = order.loop ? keepsWorkers(pool.settings) : *pool.settings.warm_idle > 0;
-  const LaunchTemplate& made = s_.rules.templates.at(order.template_name);
+  const LaunchTemplate made =
+      s_.rules.templates.find(order.template_name).value_or(LaunchTemplate());
   s_.db.execute(kOrder, order.worker, pool.id, *pool.settings.worker_mode, s_.rules.host,
                 s_.rules.region, writeTexts(made.capabilities), writeTexts(made.executors),
                 *pool.settings.slots, s_.now, order.template_name, made.version,
-                s_.now + start_timeout, sha256Hex(order.token), orNull(s_.rules.node));
+                s_.now + start_timeout, sha256Hex(order.token), orNull(s_.rules.node),
+                order.registration);
   Event event;
   event.type = event_type::kWorkerStarting;
   event.pool = pool.id.str();
@@ -196,9 +199,15 @@ void Launches::forgetCrashes(const Worker& worker) {
 
 Result<Worker> Launches::admit(const NewWorker& given, const std::string& token) {
   const auto known = given.id.empty() ? std::nullopt : Workers(s_).find(given.id);
-  const bool reserved = known && known->launched_at && !worker_status::isEnded(known->status);
+  const bool launched = known && known->launched_at;
+  const bool reserved = launched && !worker_status::isEnded(known->status);
   if (token.empty()) {
-    if (!reserved) return Workers(s_).registerWorker(given);
+    if (!launched) return Workers(s_).registerWorker(given);
+    if (!reserved) {
+      return fail(ErrorCode::kGone, "'" + given.id.str() +
+                                        "' was launched and has ended: stop, or register with "
+                                        "another id");
+    }
     return fail(ErrorCode::kWorkerIdTaken,
                 "'" + given.id.str() +
                     "' is the id of a launched worker; its launch token is "

@@ -18,6 +18,7 @@ struct LaunchOrder {
   PoolId pool;
   std::string template_name;
   std::string token;  // good for one registration
+  std::int64_t registration = 0;
   bool loop = false;
   bool stays = false;  // waits for a job until it is asked to stop
 };

@@ -20,8 +20,8 @@ constexpr Sql kPendingPlacements{
 std::optional<WorkerTraits> launchable(const Session& session, const Pool& pool) {
   const StoreRules& rules = session.rules;
   const auto made = rules.templates.find(pool.settings.template_name.value_or(""));
-  if (made == rules.templates.end()) return std::nullopt;
-  return WorkerTraits{rules.host, rules.region, made->second.capabilities, made->second.executors};
+  if (!made) return std::nullopt;
+  return WorkerTraits{rules.host, rules.region, made->capabilities, made->executors};
 }
 
 }  // namespace

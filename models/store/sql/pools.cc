@@ -163,7 +163,7 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   }
   // One that was taken out of the configuration must not keep the pool from being paused.
   const bool renamed = !old || old->given.template_name != given.template_name;
-  if (renamed && given.template_name && !s_.rules.templates.contains(*given.template_name)) {
+  if (renamed && given.template_name && !s_.rules.templates.find(*given.template_name)) {
     const std::string why = "no template '" + *given.template_name + "' is configured";
     return tl::unexpected(Error{ErrorCode::kInvalid, why, {{"/template", "unknown", why}}});
   }

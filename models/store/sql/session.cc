@@ -8,8 +8,8 @@ namespace muster {
 namespace {
 
 constexpr Sql kInsertEvent{
-    "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
+    "INSERT INTO events (at, type, pool_id, job_id, job_seq, worker_id, attempt, details, caller) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 // Few events concern a node; the many that do not are spared the column.
 constexpr Sql kInsertNodeEvent{
@@ -25,13 +25,14 @@ constexpr Sql kAppendEvents{
     "WITH clock AS (UPDATE store_clock SET last_event = last_event + $1, catalog = catalog + $2 "
     "RETURNING last_event - $1 AS before) "
     "INSERT INTO events (seq, at, type, pool_id, job_id, job_seq, worker_id, attempt, details, "
-    "origin) SELECT clock.before + e.n, CAST($3 AS BIGINT), e.type, e.pool_id, e.job_id, "
+    "caller, origin) SELECT clock.before + e.n, CAST($3 AS BIGINT), e.type, e.pool_id, e.job_id, "
     "e.job_seq, e.worker_id, "
-    "e.attempt, e.details, CAST($4 AS BIGINT) FROM clock, unnest(CAST($5 AS TEXT[]), CAST($6 AS "
+    "e.attempt, e.details, e.caller, CAST($4 AS BIGINT) FROM clock, unnest(CAST($5 AS TEXT[]), "
+    "CAST($6 AS "
     "TEXT[]), "
     "CAST($7 AS TEXT[]), CAST($8 AS BIGINT[]), CAST($9 AS TEXT[]), CAST($10 AS INTEGER[]), "
-    "CAST($11 AS TEXT[])) WITH ORDINALITY AS "
-    "e (type, pool_id, job_id, job_seq, worker_id, attempt, details, n)"};
+    "CAST($11 AS TEXT[]), CAST($12 AS TEXT[])) WITH ORDINALITY AS "
+    "e (type, pool_id, job_id, job_seq, worker_id, attempt, details, caller, n)"};
 
 constexpr Sql kAddCounts{
     "INSERT INTO lane_counts (lane_id, writer, pending, claimed, done, poisoned, cancelled) "
@@ -77,6 +78,7 @@ void Session::begin(Time time, std::optional<Versions> versions) {
 
 void Session::emit(Event event) {
   event.at = now;
+  event.caller = caller;
   events_.push_back(std::move(event));
 }
 
@@ -126,7 +128,7 @@ void Session::flushTries() {
 }
 
 void Session::appendEvents(std::span<const Event> events) {
-  SqlArray types, pools, jobs, job_seqs, workers, attempts, details;
+  SqlArray types, pools, jobs, job_seqs, workers, attempts, details, callers;
   for (const Event& event : events) {
     types.add(event.type);
     pools.addOrNull(event.pool);
@@ -135,10 +137,11 @@ void Session::appendEvents(std::span<const Event> events) {
     workers.addOrNull(event.worker);
     attempts.addOrNull(event.attempt);
     details.addOrNull(event.details);
+    callers.addOrNull(event.caller);
   }
   db.post(kAppendEvents, static_cast<std::int64_t>(events.size()), catalog_changed_, now, origin,
           types.text(), pools.text(), jobs.text(), job_seqs.text(), workers.text(), attempts.text(),
-          details.text());
+          details.text(), callers.text());
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (events[i].node.empty()) continue;
     db.post(kNameNode, static_cast<std::int64_t>(events.size() - 1 - i), events[i].node);
@@ -161,7 +164,7 @@ void Session::flushEvents() {
     }
     db.post(kInsertEvent, event.at, event.type, orNull(event.pool), orNull(event.job),
             event.job_seq > 0 ? SqlValue(event.job_seq) : SqlValue(), orNull(event.worker),
-            event.attempt, orNull(event.details));
+            event.attempt, orNull(event.details), orNull(event.caller));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "models/job.h"
 #include "models/policy/circuit.h"
 #include "models/pool.h"
+#include "models/store/launch_templates.h"
 #include "models/store/random.h"
 #include "models/store/sql/foresight.h"
 #include "models/store/sql/sql_connection.h"
@@ -30,23 +31,16 @@ struct Lane {
   Placement rules;        // the same, decoded
 };
 
-// What the store knows of a template of the configuration.
-struct LaunchTemplate {
-  std::string version;
-  std::vector<std::string> capabilities = {};  // of the workers launched from it
-  std::vector<std::string> executors = {};
-};
-
 // What the service decides about its store as a whole.
 struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
   bool auto_create_pools = true;
   bool strict_workers = false;
-  std::string region = "default";                   // of workers that name none
-  std::string host;                                 // where this node launches workers
-  std::string node;                                 // its id; empty: the only node of this store
-  std::map<std::string, LaunchTemplate> templates;  // by name; a pool can name no other
-  ZoneLookup zones;                                 // of schedules; empty: only UTC is known
+  std::string region = "default";  // of workers that name none
+  std::string host;                // where this node launches workers
+  std::string node;                // its id; empty: the only node of this store
+  LaunchTemplates templates;
+  ZoneLookup zones;  // of schedules; empty: only UTC is known
 };
 
 // What the parts of a Store share while a unit of work runs: the connection, the time, the events
@@ -70,6 +64,7 @@ class Session {
   std::int64_t writer = 0;
   std::int64_t origin = 0;  // who wrote an event, where that may have been another service
   Foresight ahead;
+  std::string caller;  // on whose behalf the present unit runs; events carry it
 
   // The versions of what a session keeps from one transaction to the next, where others may have
   // changed it since: of all pools and lanes together, and of all circuits.

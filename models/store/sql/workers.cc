@@ -15,13 +15,13 @@ namespace {
   "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "       \
   "jobs_done, jobs_failed, version, template, template_version, launched_at, start_deadline, " \
   "launch_token_hash, launch_verdict, process_key, exited_at, exit_code, exit_signal, "        \
-  "max_rss_bytes, node_id FROM workers "
+  "max_rss_bytes, node_id, registration FROM workers "
 
 constexpr Sql kFindWorker{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
-#define MUSTER_SELECT_CLAIMER                                                             \
-  "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id " \
-  "FROM workers "
+#define MUSTER_SELECT_CLAIMER                                                              \
+  "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id, " \
+  "registration FROM workers "
 constexpr Sql kClaimer{MUSTER_SELECT_CLAIMER "WHERE worker_id = $1"};
 constexpr Sql kClaimers{MUSTER_SELECT_CLAIMER "WHERE worker_id = ANY (CAST($1 AS TEXT[]))"};
 constexpr Sql kPageOfWorkers{MUSTER_SELECT_WORKER
@@ -35,8 +35,8 @@ constexpr Sql kSilentSince{
 constexpr Sql kPut{
     "INSERT INTO workers (worker_id, pool_id, status, mode, host, region, pid, capabilities, "
     "executor_types, slots, started_at, last_heartbeat, metadata, metrics, jobs_done, "
-    "jobs_failed, version, process_key) "
-    "VALUES ($1, $2, 'active', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '{}', 0, 0, 1, $13) "
+    "jobs_failed, version, process_key, registration) "
+    "VALUES ($1, $2, 'active', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '{}', 0, 0, 1, $13, $14) "
     "ON CONFLICT (worker_id) DO UPDATE SET pool_id = excluded.pool_id, status = 'active', "
     "status_reason = NULL, mode = excluded.mode, host = excluded.host, region = excluded.region, "
     "pid = excluded.pid, capabilities = excluded.capabilities, "
@@ -47,7 +47,8 @@ constexpr Sql kPut{
     "node_id = NULL, "
     "launched_at = NULL, start_deadline = NULL, launch_token_hash = NULL, launch_verdict = NULL, "
     "exited_at = NULL, exit_code = NULL, exit_signal = NULL, max_rss_bytes = NULL, "
-    "version = workers.version + 1"};
+    "version = workers.version + 1, registration = CASE WHEN excluded.registration > "
+    "workers.registration THEN excluded.registration ELSE workers.registration + 1 END"};
 constexpr Sql kWorkerHeartbeat{
     "UPDATE workers SET last_heartbeat = $2, metadata = coalesce($3, metadata), "
     "metrics = coalesce($4, metrics) "
@@ -68,6 +69,7 @@ constexpr Sql kCountBusy{
 constexpr Sql kOldestHeld{
     "SELECT id FROM jobs WHERE claimed_by = $1 AND status = 'claimed' "
     "ORDER BY claimed_at, seq LIMIT 1"};
+constexpr Sql kPoolOfWorker{"SELECT pool_id FROM workers WHERE worker_id = $1"};
 constexpr Sql kTraitsInPool{
     "SELECT DISTINCT host, region, capabilities, executor_types FROM workers "
     "WHERE pool_id = $1 AND ended_at IS NULL AND status <> 'terminating' LIMIT 1000"};
@@ -87,6 +89,15 @@ Error noWorker(const WorkerId& id) {
 WorkerTraits readTraits(const SqlRows& row, int first) {
   return {row.string(first), row.string(first + 1), parseTexts(row.text(first + 2)),
           parseTexts(row.text(first + 3))};
+}
+
+Claimer readClaimer(const SqlRows& row) {
+  return {row.string(0), readTraits(row, 1), row.text(5) == "open", row.integer(7)};
+}
+
+Error registeredAnew(const WorkerId& id) {
+  return {ErrorCode::kGone,
+          "worker '" + id.str() + "' has registered anew since this token was made: stop"};
 }
 
 Status checkVersion(const Worker& worker, IfVersion if_version) {
@@ -141,6 +152,7 @@ Worker Workers::readRow(const SqlRows& row) {
   worker.exit_signal = small(28);
   worker.max_rss_bytes = row.maybeInteger(29);
   worker.node = row.string(30);
+  worker.registration = row.integer(31);
   return worker;
 }
 
@@ -176,7 +188,8 @@ Worker Workers::registerWorker(const NewWorker& given) {
                 orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
                 writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
                 given.started_at.value_or(s_.now), s_.now,
-                given.metadata.empty() ? "{}" : given.metadata, orNull(given.process_key));
+                given.metadata.empty() ? "{}" : given.metadata, orNull(given.process_key),
+                s_.now.time_since_epoch().count());
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
   return worker;
@@ -300,8 +313,7 @@ void Workers::readForetoldClaimers() {
   }
   auto rows = s_.db.query(kClaimers, ids.text());
   while (rows.next()) {
-    known[rows->string(6)] =
-        Claimer{rows->string(0), readTraits(*rows, 1), rows->text(5) == "open"};
+    known[rows->string(6)] = readClaimer(*rows);
   }
 }
 
@@ -311,17 +323,33 @@ std::optional<Claimer> Workers::claimerRow(const WorkerId& id) {
   if (const auto known = foretold.find(id.str()); known != foretold.end()) return known->second;
   auto rows = s_.db.query(kClaimer, id);
   if (!rows.next()) return std::nullopt;
-  return Claimer{rows->string(0), readTraits(*rows, 1), rows->text(5) == "open"};
+  return readClaimer(*rows);
 }
 
-Result<Claimer> Workers::claimer(const WorkerId& id) {
+Status Workers::checkRegistration(const WorkerId& id, std::int64_t registration) {
+  const auto worker = claimerRow(id);
+  if (!worker) return tl::unexpected(gone(id, "forgotten"));
+  if (worker->registration != registration) return tl::unexpected(registeredAnew(id));
+  return {};
+}
+
+std::optional<std::string> Workers::poolOf(const WorkerId& id) {
+  auto rows = s_.db.query(kPoolOfWorker, id);
+  return rows.next() ? std::optional(rows->string(0)) : std::nullopt;
+}
+
+Result<Claimer> Workers::claimer(const WorkerId& id, std::optional<std::int64_t> registration) {
   auto worker = claimerRow(id);
   if (!worker) {
+    if (registration) return tl::unexpected(gone(id, "forgotten"));
     if (!s_.rules.strict_workers) return Claimer{"", {"", s_.rules.region, {}, {}}};
     return fail(ErrorCode::kWorkerUnknown,
                 "worker '" + id.str() + "' must register before it claims");
   }
   if (worker_status::isEnded(worker->status)) return tl::unexpected(gone(id, worker->status));
+  if (registration && *registration != worker->registration) {
+    return tl::unexpected(registeredAnew(id));
+  }
   return *std::move(worker);
 }
 

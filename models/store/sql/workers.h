@@ -51,8 +51,13 @@ class Workers {
   std::optional<Worker> show(const WorkerId& id);
   WorkerPage list(const WorkerFilter& filter, const std::string& cursor, int limit);
 
-  // kGone for an ended worker, kWorkerUnknown for an unregistered one where the rules are strict.
-  Result<Claimer> claimer(const WorkerId& id);
+  std::optional<std::string> poolOf(const WorkerId& id);
+
+  // kGone for an ended worker, or one that has registered anew since `registration`;
+  // kWorkerUnknown for an unregistered one where the rules are strict.
+  Result<Claimer> claimer(const WorkerId& id, std::optional<std::int64_t> registration = {});
+  // kGone unless the worker is there, and has not registered anew since.
+  Status checkRegistration(const WorkerId& id, std::int64_t registration);
 
   // The workers silent for longer than the threshold (given, or each one's own), in the pool or in
   // all. `reap` marks them lost and gives back their jobs in all pools; without it only lists them.

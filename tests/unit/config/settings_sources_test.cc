@@ -28,6 +28,7 @@ const std::vector<Sample> kSamples = {
     {"log_level", "debug", "error", "loud"},
     {"shutdown_timeout_seconds", "3", "0", "soon"},
     {"ticker", "off", "on", "2"},
+    {"audit_retention_days", "7", "365", "0"},
     {"retention_hours", "1", "72", "1.5"},
     {"auto_create_pools", "off", "on", "never"},
     {"strict_workers", "on", "off", "very"},

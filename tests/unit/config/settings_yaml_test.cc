@@ -50,7 +50,7 @@ pools:
   ASSERT_EQ(settings.tokens.size(), 1u);
   EXPECT_EQ(settings.tokens[0].sha256,
             "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
-  EXPECT_EQ(settings.tokens[0].scopes, (std::vector<Scope>{Scope::kRead, Scope::kProduce}));
+  EXPECT_EQ(settings.tokens[0].scopes, (Grants{{Scope::kRead}, {Scope::kProduce}}));
   const auto& analyze = settings.templates.at("analyze");
   EXPECT_EQ(analyze.kind, WorkerTemplate::Kind::kRun);
   EXPECT_EQ(analyze.command, (std::vector<std::string>{"python3", "analyze.py", "7"}));
@@ -118,7 +118,8 @@ pools:
           "m.yml:2:10: threads is a list, expected a whole number from 0 to 1024",
           "m.yml:3:1: unknown key \"scopes\"",
           "m.yml:5:24: sha256 is not a hash, expected 64 hex digits, the SHA-256 of the token",
-          "m.yml:5:46: unknown scope \"root\", expected read, produce, work or admin",
+          "m.yml:5:46: unknown scope \"root\", expected read, produce, work or admin, alone or for "
+          "pools like produce:emails or produce:team.*",
           "m.yml:6:6: unknown key \"nmae\", did you mean \"name\"?",
           "m.yml:6:5: token without name",
           "m.yml:6:5: token without sha256 (`muster token` makes one)",
