@@ -177,10 +177,12 @@ void ProcessLauncher::collect(const std::string& name) {
 }
 
 void ProcessLauncher::signal(const Process& process, int number) {
-  // The leader has not been waited for, so its pid, and with it the group, is still its own.
-  if (!process.child && !isAlive(process.key)) return;
-  ::kill(-process.pid, number);
-  ::kill(process.pid, number);  // in case it has left its group
+  if (!signalGroup(process.pidfd, number)) {
+    // By its number, then. That of a child is its own until it is waited for, which this thread
+    // does; that of an adopted process is while it runs.
+    if (process.child || !hasEnded(process.pidfd)) ::kill(-process.pid, number);
+  }
+  signalProcess(process.pidfd, number);  // in case it has left its group
 }
 
 void ProcessLauncher::lookAtDeadlines() {

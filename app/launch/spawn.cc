@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -120,6 +121,21 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
 }
 
 int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+void signalProcess(int pidfd, int number) {
+  ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0U);
+}
+
+bool signalGroup(int pidfd, int number) {
+  constexpr unsigned kProcessGroup = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
+  return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, kProcessGroup) == 0 ||
+         (errno != EINVAL && errno != ENOSYS);
+}
+
+bool hasEnded(int pidfd) {
+  pollfd watched{pidfd, POLLIN, 0};
+  return ::poll(&watched, 1, 0) > 0;
+}
 
 ChildEnd collectChild(pid_t pid) {
   ChildEnd end;

@@ -34,6 +34,16 @@ tl::expected<std::string, std::string> findProgram(const std::string& program,
 // A descriptor that becomes readable when the process has ended; -1 with errno.
 int openPidfd(pid_t pid);
 
+// Signals exactly the process that the pidfd was opened for, whatever its number means by now.
+void signalProcess(int pidfd, int number);
+
+// Signals the group that this process leads, or has led, and no other. False if the kernel cannot
+// do that by a pidfd (before Linux 6.9).
+bool signalGroup(int pidfd, int number);
+
+// Whether the process has ended; it may be a zombie.
+bool hasEnded(int pidfd);
+
 // How a process of spawn() ended; waits until it has. Whoever started it asks once.
 struct ChildEnd {
   int status = 0;  // as of waitpid()
