@@ -1,7 +1,9 @@
 // The commands that need the server or the store. `muster` hands them over to this program.
 #include "app/cli/run_command.h"
+#include "app/launch/process_start.h"
 
 int main(int argc, char** argv) {
+  muster::keepFilesPrivate();
   return muster::runMuster(
       argc, argv,
       [](const muster::ServiceCommand& command, const auto& env, muster::Terminal& terminal) {

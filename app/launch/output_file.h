@@ -12,7 +12,8 @@ class OutputFile {
  public:
   static constexpr std::size_t kKept = 64U << 10;
 
-  // Makes the file anew, or opens what an earlier run left. Throws std::runtime_error.
+  // Makes the file anew, or opens what an earlier run left. Throws std::runtime_error, also when a
+  // link or somebody else's file is there.
   OutputFile(std::string path, bool fresh);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -29,5 +30,13 @@ class OutputFile {
   std::string path_;
   int fd_;
 };
+
+// Makes the folder for our user alone, and those above it, unless it is there. Throws
+// std::runtime_error when a link or somebody else's folder is there.
+void makeOwnFolder(const std::string& path);
+
+// Makes a folder in `parent` that nobody else can have prepared, for our user alone. Throws
+// std::runtime_error.
+std::string makeFreshFolder(const std::string& parent);
 
 }  // namespace muster

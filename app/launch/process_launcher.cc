@@ -40,7 +40,7 @@ ProcessLauncher::ProcessLauncher(std::string folder, Listener listener, const Cl
       adopts_orphans_(adoptsOrphans()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  std::filesystem::create_directories(folder_);
+  makeOwnFolder(folder_);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_;
@@ -123,7 +123,7 @@ ProcessEnd ProcessLauncher::peek(const std::string& name) {
 
 void ProcessLauncher::start(const ProcessSpec& spec) {
   try {
-    std::filesystem::create_directories(folder_);  // somebody may have tidied up
+    makeOwnFolder(folder_);  // somebody may have tidied up
     OutputFile output(pathOf(spec.name), true);
     const auto spawned = spawn(spec, output.descriptor());
     if (!spawned) {

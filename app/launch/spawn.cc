@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +25,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
+
+#include "app/launch/process_start.h"
 
 namespace muster {
 namespace {
@@ -47,9 +51,12 @@ Children& children() {
 // Runs in the new process just before the program does, and shares memory with the service there:
 // system calls only.
 struct CleanStart : bp::extend::handler {
+  CleanStart() : mask(umaskAtStart()) {}
+
   template <class Executor>
   void on_exec_setup(Executor&) const {
     ::setpgid(0, 0);
+    if (mask) ::umask(*mask);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -59,6 +66,8 @@ struct CleanStart : bp::extend::handler {
     ::syscall(SYS_close_range, 3U, ~0U, kOnExec);
 #endif
   }
+
+  std::optional<mode_t> mask;
 };
 
 bp::environment environmentOf(const ProcessSpec& spec) {

@@ -1,8 +1,5 @@
 #include "app/launch/worker_process.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 
@@ -56,7 +53,7 @@ std::string workerOutputFolder(const Settings& settings) {
   }
   const auto path = sqlitePath(settings.store);
   if (!path || *path == ":memory:") {
-    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+    return std::filesystem::temp_directory_path().string();
   }
   return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }

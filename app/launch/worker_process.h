@@ -24,7 +24,7 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings);
 
 // Where running workers write: beside the database, or where else the service keeps things, so that
-// a restart finds it.
+// a restart finds it. A service in memory makes a folder of its own there.
 std::string workerOutputFolder(const Settings& settings);
 
 // Another text whenever anything about the template is another.

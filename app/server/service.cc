@@ -31,6 +31,7 @@ std::string hostName() {
 // Nodes that share a database write apart from each other.
 std::string outputFolder(const Settings& settings, const ClusterNode& node) {
   const std::string folder = workerOutputFolder(settings);
+  if (settings.store == "memory:") return makeFreshFolder(folder);
   return node.alone() ? folder : (std::filesystem::path(folder) / ("node-" + node.id())).string();
 }
 
