@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "app/config/closest_name.h"
+#include "app/config/environment.h"
 #include "app/config/yaml_source.h"
 #include "models/ids.h"
 #include "models/json/json_doc.h"
@@ -82,6 +83,23 @@ std::vector<std::string> readTraits(YamlSource& source, const YamlEntry& entry,
   return traits;
 }
 
+std::vector<std::string> readPassedVariables(YamlSource& source, const YamlEntry& entry) {
+  std::vector<std::string> patterns;
+  constexpr std::string_view kShape = "a list of variables like [PGPASSWORD, AWS_*]";
+  if (!source.isList(entry.value, entry.key, kShape)) return patterns;
+  for (const auto& item : entry.value.items) {
+    if (!source.isText(item, "an item of pass_env", "the name of a variable")) continue;
+    if (isVariablePattern(item.text)) {
+      patterns.push_back(item.text);
+    } else {
+      source.fault(item.mark, fmt::format("\"{}\" cannot pass to workers, expected a name like "
+                                          "PGPASSWORD, or a prefix like AWS_*; none of MUSTER_*",
+                                          item.text.substr(0, 80)));
+    }
+  }
+  return patterns;
+}
+
 WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
   WorkerTemplate made;
   int kinds = 0;
@@ -102,9 +120,11 @@ WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
       made.capabilities = readTraits(source, entry, "[gpu]");
     } else if (entry.key == "executors") {
       made.executors = readTraits(source, entry, "[docker]");
+    } else if (entry.key == "pass_env") {
+      made.pass_env = readPassedVariables(source, entry);
     } else {
-      source.faultUnknown(entry,
-                          {"run", "worker", "builtin", "env", "cwd", "capabilities", "executors"});
+      source.faultUnknown(entry, {"run", "worker", "builtin", "env", "pass_env", "cwd",
+                                  "capabilities", "executors"});
     }
   }
   if (kinds != 1) source.fault(node.mark, "expected exactly one of run, worker and builtin");

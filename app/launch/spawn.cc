@@ -70,16 +70,6 @@ struct CleanStart : bp::extend::handler {
   std::optional<mode_t> mask;
 };
 
-bp::environment environmentOf(const ProcessSpec& spec) {
-  bp::environment env;
-  for (const auto& variable : boost::this_process::environment()) {
-    if (variable.get_name().starts_with("MUSTER_")) continue;
-    env.set(variable.get_name(), variable.to_string());  // [] reads past the end of shorter ones
-  }
-  for (const auto& [name, value] : spec.env) env.set(name, value);
-  return env;
-}
-
 std::string pathVariable() {
   const char* const folders = std::getenv("PATH");
   return folders == nullptr ? "" : folders;
@@ -111,12 +101,14 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   const auto path = findProgram(program, spec.cwd, pathVariable());
   if (!path) return tl::unexpected(path.error());
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  bp::environment env;
+  for (const auto& [name, value] : spec.env) env.set(name, value);
   std::error_code error;
   // Held until the child is noted: it may end at once.
   const std::lock_guard lock(children().mutex);
   bp::child child(bp::exe = *path,
                   bp::args = std::vector<std::string>(spec.command.begin() + 1, spec.command.end()),
-                  environmentOf(spec), bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
+                  env, bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
                   bp::posix::fd.bind(0, nothing), bp::posix::fd.bind(1, output),
                   bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(), error);
   ::close(nothing);

@@ -14,15 +14,14 @@ namespace muster {
 struct ProcessSpec {
   std::string name;  // unique; a worker's id for workers
   std::vector<std::string> command;
-  std::map<std::string, std::string> env;
-  std::string cwd;  // empty: the service's own
+  std::map<std::string, std::string> env;  // all of it
+  std::string cwd;                         // empty: the service's own
 };
 
 // Starts the process: in a group of its own, standard input empty, both outputs into `output`,
-// nothing else open, signals as a program expects them, the umask that the service was started
-// with, the service's environment without the service's own variables and with those of the spec.
-// The memory of the service is not copied, however large it is. The error is for a person.
-// Thread-safe, like all here.
+// nothing else open, signals as a program expects them, the environment of the spec and the umask
+// that the service was started with. The memory of the service is not copied, however large it is.
+// The error is for a person. Thread-safe, like all here.
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output);
 
 // What spawn() would run for the program: found in `folders` (like PATH) unless it has a slash,

@@ -3,19 +3,31 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/config/environment.h"
 #include "models/json/json_writer.h"
 #include "models/json/worker_json.h"
 #include "models/store/random.h"
 #include "models/store_url.h"
 
 namespace muster {
+namespace {
+
+Environment workerEnvironment(const WorkerTemplate& made, const WorkerSurroundings& surroundings) {
+  std::vector<std::string> patterns = surroundings.passed;
+  patterns.insert(patterns.end(), made.pass_env.begin(), made.pass_env.end());
+  Environment env = passedVariables(surroundings.environment, patterns);
+  for (const auto& [name, value] : made.env) env[name] = value;
+  return env;
+}
+
+}  // namespace
 
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings) {
   ProcessSpec spec;
   spec.name = order.worker.str();
   spec.cwd = made.cwd;
-  spec.env = made.env;
+  spec.env = workerEnvironment(made, surroundings);
   spec.env["MUSTER_URL"] = surroundings.url;
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
@@ -68,6 +80,8 @@ std::string templateVersion(const WorkerTemplate& made) {
   if (!made.capabilities.empty() || !made.executors.empty()) {
     out.raw(writeTexts(made.capabilities)).raw(writeTexts(made.executors));
   }
+  // Only where it is set: a template that says nothing of it keeps the version that it has.
+  if (!made.pass_env.empty()) out.raw(writeTexts(made.pass_env));
   out.endArray();
   return sha256Hex(out.take()).substr(0, 12);
 }

@@ -17,6 +17,8 @@ struct WorkerSurroundings {
   Seconds shutdown_timeout{30};
   Seconds idle_timeout{30};
   int max_jobs = 0;
+  Environment environment = {};          // of the service
+  std::vector<std::string> passed = {};  // which of its variables pass to every worker
 };
 
 // The process that an order asks for.

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "app/config/environment.h"
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
 #include "app/launch/program_beside.h"
@@ -88,6 +89,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       host_(hostName()),
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
+      process_(settings.worker_environment),
       registry_(findZone) {}
 
 tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings& settings,
@@ -233,7 +235,9 @@ void Service::launch(const LaunchOrder& order) {
       [this](const std::string& worker) { return access_->workerToken(worker); },
       settings_.worker_shutdown_timeout,
       settings_.worker_idle_timeout,
-      settings_.worker_max_jobs};
+      settings_.worker_max_jobs,
+      ownEnvironment(),
+      settings_.worker_environment};
   launcher_->launch(
       workerProcess(order, settings_.templates.at(order.template_name), surroundings));
 }

@@ -137,6 +137,18 @@ pools:
       }));
 }
 
+TEST(SettingsYaml, templates_name_the_variables_that_pass) {
+  const auto draft = draftOf("templates:\n  a: {run: [x], pass_env: [PGPASSWORD, AWS_*]}\n");
+  ASSERT_TRUE(draft.faults.empty()) << draft.faults[0].detail;
+  EXPECT_EQ(draft.settings.templates.at("a").pass_env,
+            (std::vector<std::string>{"PGPASSWORD", "AWS_*"}));
+  EXPECT_EQ(faultsOf("templates:\n"
+                     "  e: {run: [x], pass_env: [MUSTER_TOKEN, 'A B', [x]]}\n"
+                     "  f: {run: [x], pass_env: PATH}\n")
+                .size(),
+            4U);
+}
+
 TEST(SettingsYaml, whatTemplatesDeclareIsCheckedLikeARegistration) {
   const std::string most(256, 'x');
   EXPECT_EQ(
