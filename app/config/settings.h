@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/system_user.h"
 #include "models/leadership.h"
 #include "models/pool.h"
 #include "models/result.h"
@@ -54,6 +55,7 @@ struct WorkerTemplate {
   std::vector<std::string> capabilities = {};  // of the workers launched from it
   std::vector<std::string> executors = {};
   std::vector<std::string> pass_env = {};  // of the service's variables, beside worker_environment
+  std::optional<SystemUser> user = {};     // who runs it; absent: the service's own user
 };
 
 // What programs commonly need of the service's environment, and what is never a secret.

@@ -100,9 +100,25 @@ std::vector<std::string> readPassedVariables(YamlSource& source, const YamlEntry
   return patterns;
 }
 
+// `group` is null where the template names none.
+std::optional<SystemUser> readUser(YamlSource& source, const YamlEntry& user,
+                                   const YamlEntry* group) {
+  if (!source.isText(user.value, "user", "the name of a user")) return std::nullopt;
+  if (group != nullptr && !source.isText(group->value, "group", "the name of a group")) {
+    return std::nullopt;
+  }
+  auto found =
+      findSystemUser(user.value.text, group == nullptr ? std::string() : group->value.text);
+  if (found) return *std::move(found);
+  source.fault(user.value.mark, found.error());
+  return std::nullopt;
+}
+
 WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
   WorkerTemplate made;
   int kinds = 0;
+  const YamlEntry* user = nullptr;
+  const YamlEntry* group = nullptr;
   for (const auto& entry : node.entries) {
     if (entry.key == "run" || entry.key == "worker") {
       ++kinds;
@@ -122,10 +138,18 @@ WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
       made.executors = readTraits(source, entry, "[docker]");
     } else if (entry.key == "pass_env") {
       made.pass_env = readPassedVariables(source, entry);
+    } else if (entry.key == "user") {
+      user = &entry;
+    } else if (entry.key == "group") {
+      group = &entry;
     } else {
-      source.faultUnknown(entry, {"run", "worker", "builtin", "env", "pass_env", "cwd",
-                                  "capabilities", "executors"});
+      source.faultUnknown(entry, {"run", "worker", "builtin", "env", "pass_env", "cwd", "user",
+                                  "group", "capabilities", "executors"});
     }
+  }
+  if (user != nullptr) made.user = readUser(source, *user, group);
+  if (user == nullptr && group != nullptr) {
+    source.fault(group->mark, "group is given, expected user beside it");
   }
   if (kinds != 1) source.fault(node.mark, "expected exactly one of run, worker and builtin");
   return made;

@@ -62,6 +62,8 @@ OutputFile::OutputFile(std::string path, bool fresh)
   }
 }
 
+void OutputFile::letOthersWrite() const { ::fchmod(fd_, S_IRUSR | S_IWUSR | S_IWGRP | S_IWOTH); }
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
 

@@ -20,6 +20,9 @@ class OutputFile {
   ~OutputFile();
 
   int descriptor() const { return fd_; }
+  // Lets a program of another user open the file again by its descriptor (/dev/stderr). Its folder
+  // keeps all others from it.
+  void letOthersWrite() const;
   // Puts the end of the file into output and truncated, as valid UTF-8.
   void readInto(ProcessEnd& end) const;
   // Gives the disk back what is no longer kept.

@@ -125,6 +125,7 @@ void ProcessLauncher::start(const ProcessSpec& spec) {
   try {
     makeOwnFolder(folder_);  // somebody may have tidied up
     OutputFile output(pathOf(spec.name), true);
+    if (spec.user) output.letOthersWrite();
     const auto spawned = spawn(spec, output.descriptor());
     if (!spawned) {
       output.remove();

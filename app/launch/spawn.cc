@@ -25,10 +25,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <sstream>
 
+#include "app/launch/become_user.h"
 #include "app/launch/process_start.h"
 
 namespace muster {
@@ -51,10 +51,12 @@ Children& children() {
 // Runs in the new process just before the program does, and shares memory with the service there:
 // system calls only.
 struct CleanStart : bp::extend::handler {
-  CleanStart() : mask(umaskAtStart()) {}
+  CleanStart(const SystemUser* becomes, int& fault)
+      : user(becomes), user_fault(fault), mask(umaskAtStart()) {}
 
   template <class Executor>
   void on_exec_setup(Executor&) const {
+    constexpr int kCannotStart = 127;
     ::setpgid(0, 0);
     if (mask) ::umask(*mask);
     sigset_t none;
@@ -65,8 +67,15 @@ struct CleanStart : bp::extend::handler {
     constexpr unsigned kOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
     ::syscall(SYS_close_range, 3U, ~0U, kOnExec);
 #endif
+    // What lets the service become others must not let its jobs.
+    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL);
+    if (user == nullptr) return;
+    user_fault = becomeUser(*user);
+    if (user_fault != 0) ::_exit(kCannotStart);
   }
 
+  const SystemUser* user;
+  int& user_fault;
   std::optional<mode_t> mask;
 };
 
@@ -103,6 +112,8 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   bp::environment env;
   for (const auto& [name, value] : spec.env) env.set(name, value);
+  const SystemUser* const user = spec.user && !isOwnUser(*spec.user) ? &*spec.user : nullptr;
+  int user_fault = 0;
   std::error_code error;
   // Held until the child is noted: it may end at once.
   const std::lock_guard lock(children().mutex);
@@ -110,13 +121,19 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
                   bp::args = std::vector<std::string>(spec.command.begin() + 1, spec.command.end()),
                   env, bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
                   bp::posix::fd.bind(0, nothing), bp::posix::fd.bind(1, output),
-                  bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(), error);
+                  bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(user, user_fault),
+                  error);
   ::close(nothing);
   if (error) {
     return tl::unexpected(fmt::format("cannot run '{}': {}", program, error.message()));
   }
   const pid_t pid = child.id();
   child.detach();
+  if (user_fault != 0) {
+    ::waitpid(pid, nullptr, 0);
+    return tl::unexpected(fmt::format("cannot run '{}' as user {}: {}", program, spec.user->name,
+                                      std::strerror(user_fault)));
+  }
   children().running.insert(pid);
   return pid;
 }

@@ -4,9 +4,12 @@
 #include <sys/types.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
+
+#include "app/config/system_user.h"
 
 namespace muster {
 
@@ -16,12 +19,14 @@ struct ProcessSpec {
   std::vector<std::string> command;
   std::map<std::string, std::string> env;  // all of it
   std::string cwd;                         // empty: the service's own
+  std::optional<SystemUser> user = {};     // absent: the service's own
 };
 
 // Starts the process: in a group of its own, standard input empty, both outputs into `output`,
 // nothing else open, signals as a program expects them, the environment of the spec and the umask
-// that the service was started with. The memory of the service is not copied, however large it is.
-// The error is for a person. Thread-safe, like all here.
+// that the service was started with. Of the service's capabilities it has none that root would not
+// give it anyway. The memory of the service is not copied, however large it is. The error is for a
+// person. Thread-safe, like all here.
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output);
 
 // What spawn() would run for the program: found in `folders` (like PATH) unless it has a slash,

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/config/environment.h"
+#include "app/launch/become_user.h"
 #include "models/json/json_writer.h"
 #include "models/json/worker_json.h"
 #include "models/store/random.h"
@@ -16,11 +17,29 @@ Environment workerEnvironment(const WorkerTemplate& made, const WorkerSurroundin
   std::vector<std::string> patterns = surroundings.passed;
   patterns.insert(patterns.end(), made.pass_env.begin(), made.pass_env.end());
   Environment env = passedVariables(surroundings.environment, patterns);
+  if (made.user) {
+    // These would lead to folders of the service's user.
+    std::erase_if(env, [](const auto& variable) { return variable.first.starts_with("XDG_"); });
+    env["USER"] = env["LOGNAME"] = made.user->name;
+    env["HOME"] = made.user->home;
+    env["SHELL"] = made.user->shell;
+  }
   for (const auto& [name, value] : made.env) env[name] = value;
   return env;
 }
 
 }  // namespace
+
+std::vector<FieldError> templatesWithoutTheirUser(const Settings& settings) {
+  std::vector<FieldError> faults;
+  for (const auto& [name, made] : settings.templates) {
+    if (!made.user) continue;
+    if (auto why = obstacleToBecoming(*made.user)) {
+      faults.push_back({"template " + name, "invalid", *std::move(why)});
+    }
+  }
+  return faults;
+}
 
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings) {
@@ -28,6 +47,7 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   spec.name = order.worker.str();
   spec.cwd = made.cwd;
   spec.env = workerEnvironment(made, surroundings);
+  spec.user = made.user;
   spec.env["MUSTER_URL"] = surroundings.url;
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
@@ -81,6 +101,7 @@ std::string templateVersion(const WorkerTemplate& made) {
     out.raw(writeTexts(made.capabilities)).raw(writeTexts(made.executors));
   }
   // Only where it is set: a template that says nothing of it keeps the version that it has.
+  if (made.user) out.value(made.user->name).value(static_cast<std::int64_t>(made.user->gid));
   if (!made.pass_env.empty()) out.raw(writeTexts(made.pass_env));
   out.endArray();
   return sha256Hex(out.take()).substr(0, 12);

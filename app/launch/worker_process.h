@@ -21,6 +21,9 @@ struct WorkerSurroundings {
   std::vector<std::string> passed = {};  // which of its variables pass to every worker
 };
 
+// The templates whose `user` this process may not run programs as, each with the reason.
+std::vector<FieldError> templatesWithoutTheirUser(const Settings& settings);
+
 // The process that an order asks for.
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings);
