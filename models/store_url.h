@@ -12,6 +12,8 @@ namespace muster {
 bool isPostgres(std::string_view url);
 // For logs and messages.
 std::string withoutPassword(const std::string& url);
+// The same text with a '*' for each character of its passwords.
+std::string coverPassword(std::string url);
 // The path behind sqlite:PATH, or ":memory:". The error names the forms that are known.
 tl::expected<std::string, std::string> sqlitePath(const std::string& url);
 

@@ -5,13 +5,11 @@
 
 #include <exception>
 #include <iostream>
-#include <string_view>
 #include <type_traits>
 #include <variant>
 
 #include "app/cli/command_line.h"
-
-extern char** environ;
+#include "app/config/environment.h"
 
 namespace muster {
 namespace {
@@ -26,17 +24,6 @@ bool mayColor(const CommandLine& line, const Environment& env) {
   const auto term = env.find("TERM");
   const bool is_dumb = term != env.end() && term->second == "dumb";
   return !line.no_color && !is_dumb && isatty(STDOUT_FILENO);
-}
-
-Environment environment() {
-  Environment env;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    env.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return env;
 }
 
 int runLine(const CommandLine& line, const Environment& env, const RunService& service) {
@@ -59,10 +46,10 @@ int runLine(const CommandLine& line, const Environment& env, const RunService& s
 
 }  // namespace
 
-int runMuster(int argc, char** argv, const RunService& service) {
+int runMuster(const std::vector<std::string>& args, const RunService& service) {
   try {
-    const Environment env = environment();
-    const auto line = parseCommandLine({argv + (argc > 0 ? 1 : 0), argv + argc}, env);
+    const Environment env = ownEnvironment();
+    const auto line = parseCommandLine(args, env);
     if (line) return runLine(*line, env, service);
     (line.error().exit_code == kExitOk ? std::cout : std::cerr) << line.error().text;
     return line.error().exit_code;

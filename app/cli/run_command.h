@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "app/cli/commands.h"
 
@@ -13,6 +15,6 @@ using ServiceCommand =
 using RunService = std::function<int(const ServiceCommand&, const Environment&, Terminal&)>;
 
 // The whole program: understands the arguments, runs the command, answers the exit code.
-int runMuster(int argc, char** argv, const RunService& service);
+int runMuster(const std::vector<std::string>& args, const RunService& service);
 
 }  // namespace muster

@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "app/config/environment.h"
 #include "app/http/address_guard.h"
 #include "models/store_url.h"
 
@@ -310,6 +311,10 @@ std::vector<SettingRow> makeTable() {
       row("worker_idle_timeout_seconds", whole<&S::worker_idle_timeout, 0, kDay>(),
           "how long a launched loop worker waits for a job; 0: for ever"),
       row("launch_rate", whole<&S::launch_rate, 1, kMany>(), "most workers launched a second"),
+      row("worker_environment",
+          list<&S::worker_environment, isVariablePattern>(
+              "names of variables like PATH, or prefixes like LC_*; none of MUSTER_*"),
+          "variables of the service that launched workers get"),
       row("on_stop", choice<&S::on_stop, kOnStops>(),
           "what a stop does to launched workers: leave them, or have them finish"),
       row("webhook_allow",

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/system_user.h"
 #include "models/leadership.h"
 #include "models/policy/grants.h"
 #include "models/pool.h"
@@ -51,7 +52,12 @@ struct WorkerTemplate {
   std::string cwd;
   std::vector<std::string> capabilities = {};  // of the workers launched from it
   std::vector<std::string> executors = {};
+  std::vector<std::string> pass_env = {};  // of the service's variables, beside worker_environment
+  std::optional<SystemUser> user = {};     // who runs it; absent: the service's own user
 };
+
+// What programs commonly need of the service's environment, and what is never a secret.
+std::vector<std::string> usualWorkerEnvironment();
 
 // Everything the service can be told at its start. Names and units of the keys are in
 // setting_table.cc; lists with structure (tokens, templates, pools, triggers) come from files only.
@@ -103,6 +109,8 @@ struct Settings {
   int worker_max_jobs = 0;  // 0 = no limit
   Seconds worker_idle_timeout{30};
   int launch_rate = 20;  // workers a second
+  // Variables of the service that workers get: names, and prefixes like LC_*.
+  std::vector<std::string> worker_environment = usualWorkerEnvironment();
   OnStop on_stop = OnStop::kLeave;
 
   std::vector<std::string> webhook_allow;  // private hosts and addresses they may call

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "app/config/closest_name.h"
+#include "app/config/environment.h"
 #include "app/config/yaml_source.h"
 #include "models/ids.h"
 #include "models/json/json_doc.h"
@@ -82,9 +83,42 @@ std::vector<std::string> readTraits(YamlSource& source, const YamlEntry& entry,
   return traits;
 }
 
+std::vector<std::string> readPassedVariables(YamlSource& source, const YamlEntry& entry) {
+  std::vector<std::string> patterns;
+  constexpr std::string_view kShape = "a list of variables like [PGPASSWORD, AWS_*]";
+  if (!source.isList(entry.value, entry.key, kShape)) return patterns;
+  for (const auto& item : entry.value.items) {
+    if (!source.isText(item, "an item of pass_env", "the name of a variable")) continue;
+    if (isVariablePattern(item.text)) {
+      patterns.push_back(item.text);
+    } else {
+      source.fault(item.mark, fmt::format("\"{}\" cannot pass to workers, expected a name like "
+                                          "PGPASSWORD, or a prefix like AWS_*; none of MUSTER_*",
+                                          item.text.substr(0, 80)));
+    }
+  }
+  return patterns;
+}
+
+// `group` is null where the template names none.
+std::optional<SystemUser> readUser(YamlSource& source, const YamlEntry& user,
+                                   const YamlEntry* group) {
+  if (!source.isText(user.value, "user", "the name of a user")) return std::nullopt;
+  if (group != nullptr && !source.isText(group->value, "group", "the name of a group")) {
+    return std::nullopt;
+  }
+  auto found =
+      findSystemUser(user.value.text, group == nullptr ? std::string() : group->value.text);
+  if (found) return *std::move(found);
+  source.fault(user.value.mark, found.error());
+  return std::nullopt;
+}
+
 WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
   WorkerTemplate made;
   int kinds = 0;
+  const YamlEntry* user = nullptr;
+  const YamlEntry* group = nullptr;
   for (const auto& entry : node.entries) {
     if (entry.key == "run" || entry.key == "worker") {
       ++kinds;
@@ -102,10 +136,20 @@ WorkerTemplate readTemplate(YamlSource& source, const YamlNode& node) {
       made.capabilities = readTraits(source, entry, "[gpu]");
     } else if (entry.key == "executors") {
       made.executors = readTraits(source, entry, "[docker]");
+    } else if (entry.key == "pass_env") {
+      made.pass_env = readPassedVariables(source, entry);
+    } else if (entry.key == "user") {
+      user = &entry;
+    } else if (entry.key == "group") {
+      group = &entry;
     } else {
-      source.faultUnknown(entry,
-                          {"run", "worker", "builtin", "env", "cwd", "capabilities", "executors"});
+      source.faultUnknown(entry, {"run", "worker", "builtin", "env", "pass_env", "cwd", "user",
+                                  "group", "capabilities", "executors"});
     }
+  }
+  if (user != nullptr) made.user = readUser(source, *user, group);
+  if (user == nullptr && group != nullptr) {
+    source.fault(group->mark, "group is given, expected user beside it");
   }
   if (kinds != 1) source.fault(node.mark, "expected exactly one of run, worker and builtin");
   return made;

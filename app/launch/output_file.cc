@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
@@ -17,14 +19,50 @@ namespace {
 constexpr off_t kTrimAbove = 1 << 20;
 constexpr off_t kPage = 4096;
 
+[[noreturn]] void refuseOutput(const std::string& path, const std::string& why) {
+  throw std::runtime_error("cannot keep the outputs of workers in " + path + ": " + why);
+}
+
 }  // namespace
+
+void makeOwnFolder(const std::string& path) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    refuseOutput(path, std::strerror(errno));
+  }
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    const bool is_other = errno == ENOTDIR || errno == ELOOP;
+    refuseOutput(path, is_other ? "it is a link or a file; remove it, and a folder takes its place"
+                                : std::strerror(errno));
+  }
+  struct stat info {};
+  const bool is_ours = ::fstat(fd, &info) == 0 && info.st_uid == ::geteuid();
+  if (is_ours && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) ::fchmod(fd, S_IRWXU);
+  ::close(fd);
+  if (!is_ours) refuseOutput(path, "it belongs to another user; chown or remove it");
+}
+
+std::string makeFreshFolder(const std::string& parent) {
+  std::string path = parent + "/muster-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) refuseOutput(path, std::strerror(errno));
+  return path;
+}
 
 OutputFile::OutputFile(std::string path, bool fresh)
     : path_(std::move(path)),
-      fd_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (fresh ? O_TRUNC : 0),
-                 0600)) {
+      fd_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)) {
   if (fd_ < 0) throw std::runtime_error("cannot open " + path_ + ": " + std::strerror(errno));
+  struct stat info {};
+  const bool is_ours =
+      ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
+  if (!is_ours || (fresh && ::ftruncate(fd_, 0) != 0)) {
+    ::close(fd_);
+    throw std::runtime_error("cannot write " + path_ + ": it is not a file of the service's user");
+  }
 }
+
+void OutputFile::letOthersWrite() const { ::fchmod(fd_, S_IRUSR | S_IWUSR | S_IWGRP | S_IWOTH); }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}

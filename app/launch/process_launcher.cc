@@ -40,7 +40,7 @@ ProcessLauncher::ProcessLauncher(std::string folder, Listener listener, const Cl
       adopts_orphans_(adoptsOrphans()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  std::filesystem::create_directories(folder_);
+  makeOwnFolder(folder_);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_;
@@ -123,8 +123,9 @@ ProcessEnd ProcessLauncher::peek(const std::string& name) {
 
 void ProcessLauncher::start(const ProcessSpec& spec) {
   try {
-    std::filesystem::create_directories(folder_);  // somebody may have tidied up
+    makeOwnFolder(folder_);  // somebody may have tidied up
     OutputFile output(pathOf(spec.name), true);
+    if (spec.user) output.letOthersWrite();
     const auto spawned = spawn(spec, output.descriptor());
     if (!spawned) {
       output.remove();
@@ -177,10 +178,12 @@ void ProcessLauncher::collect(const std::string& name) {
 }
 
 void ProcessLauncher::signal(const Process& process, int number) {
-  // The leader has not been waited for, so its pid, and with it the group, is still its own.
-  if (!process.child && !isAlive(process.key)) return;
-  ::kill(-process.pid, number);
-  ::kill(process.pid, number);  // in case it has left its group
+  if (!signalGroup(process.pidfd, number)) {
+    // By its number, then. That of a child is its own until it is waited for, which this thread
+    // does; that of an adopted process is while it runs.
+    if (process.child || !hasEnded(process.pidfd)) ::kill(-process.pid, number);
+  }
+  signalProcess(process.pidfd, number);  // in case it has left its group
 }
 
 void ProcessLauncher::lookAtDeadlines() {

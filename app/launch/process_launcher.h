@@ -35,7 +35,7 @@ class ProcessLauncher {
   };
 
   // `folder` holds the outputs of running processes. It is made when it is missing, and removed at
-  // the end when it is empty.
+  // the end when it is empty. Throws std::runtime_error when it is not our user's own.
   ProcessLauncher(std::string folder, Listener listener, const Clock& clock, const Log& log);
   ~ProcessLauncher();
 

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +28,9 @@
 #include <set>
 #include <sstream>
 
+#include "app/launch/become_user.h"
+#include "app/launch/process_start.h"
+
 namespace muster {
 namespace {
 
@@ -46,9 +51,14 @@ Children& children() {
 // Runs in the new process just before the program does, and shares memory with the service there:
 // system calls only.
 struct CleanStart : bp::extend::handler {
+  CleanStart(const SystemUser* becomes, int& fault)
+      : user(becomes), user_fault(fault), mask(umaskAtStart()) {}
+
   template <class Executor>
   void on_exec_setup(Executor&) const {
+    constexpr int kCannotStart = 127;
     ::setpgid(0, 0);
+    if (mask) ::umask(*mask);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -57,18 +67,17 @@ struct CleanStart : bp::extend::handler {
     constexpr unsigned kOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
     ::syscall(SYS_close_range, 3U, ~0U, kOnExec);
 #endif
+    // What lets the service become others must not let its jobs.
+    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL);
+    if (user == nullptr) return;
+    user_fault = becomeUser(*user);
+    if (user_fault != 0) ::_exit(kCannotStart);
   }
-};
 
-bp::environment environmentOf(const ProcessSpec& spec) {
-  bp::environment env;
-  for (const auto& variable : boost::this_process::environment()) {
-    if (variable.get_name().starts_with("MUSTER_")) continue;
-    env.set(variable.get_name(), variable.to_string());  // [] reads past the end of shorter ones
-  }
-  for (const auto& [name, value] : spec.env) env.set(name, value);
-  return env;
-}
+  const SystemUser* user;
+  int& user_fault;
+  std::optional<mode_t> mask;
+};
 
 std::string pathVariable() {
   const char* const folders = std::getenv("PATH");
@@ -101,25 +110,50 @@ tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output) {
   const auto path = findProgram(program, spec.cwd, pathVariable());
   if (!path) return tl::unexpected(path.error());
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  bp::environment env;
+  for (const auto& [name, value] : spec.env) env.set(name, value);
+  const SystemUser* const user = spec.user && !isOwnUser(*spec.user) ? &*spec.user : nullptr;
+  int user_fault = 0;
   std::error_code error;
   // Held until the child is noted: it may end at once.
   const std::lock_guard lock(children().mutex);
   bp::child child(bp::exe = *path,
                   bp::args = std::vector<std::string>(spec.command.begin() + 1, spec.command.end()),
-                  environmentOf(spec), bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
+                  env, bp::start_dir = spec.cwd.empty() ? "." : spec.cwd,
                   bp::posix::fd.bind(0, nothing), bp::posix::fd.bind(1, output),
-                  bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(), error);
+                  bp::posix::fd.bind(2, output), bp::posix::use_vfork, CleanStart(user, user_fault),
+                  error);
   ::close(nothing);
   if (error) {
     return tl::unexpected(fmt::format("cannot run '{}': {}", program, error.message()));
   }
   const pid_t pid = child.id();
   child.detach();
+  if (user_fault != 0) {
+    ::waitpid(pid, nullptr, 0);
+    return tl::unexpected(fmt::format("cannot run '{}' as user {}: {}", program, spec.user->name,
+                                      std::strerror(user_fault)));
+  }
   children().running.insert(pid);
   return pid;
 }
 
 int openPidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+void signalProcess(int pidfd, int number) {
+  ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0U);
+}
+
+bool signalGroup(int pidfd, int number) {
+  constexpr unsigned kProcessGroup = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
+  return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, kProcessGroup) == 0 ||
+         (errno != EINVAL && errno != ENOSYS);
+}
+
+bool hasEnded(int pidfd) {
+  pollfd watched{pidfd, POLLIN, 0};
+  return ::poll(&watched, 1, 0) > 0;
+}
 
 ChildEnd collectChild(pid_t pid) {
   ChildEnd end;

@@ -4,9 +4,12 @@
 #include <sys/types.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
+
+#include "app/config/system_user.h"
 
 namespace muster {
 
@@ -14,14 +17,16 @@ namespace muster {
 struct ProcessSpec {
   std::string name;  // unique; a worker's id for workers
   std::vector<std::string> command;
-  std::map<std::string, std::string> env;
-  std::string cwd;  // empty: the service's own
+  std::map<std::string, std::string> env;  // all of it
+  std::string cwd;                         // empty: the service's own
+  std::optional<SystemUser> user = {};     // absent: the service's own
 };
 
 // Starts the process: in a group of its own, standard input empty, both outputs into `output`,
-// nothing else open, signals as a program expects them, the service's environment without the
-// service's own variables and with those of the spec. The memory of the service is not copied,
-// however large it is. The error is for a person. Thread-safe, like all here.
+// nothing else open, signals as a program expects them, the environment of the spec and the umask
+// that the service was started with. Of the service's capabilities it has none that root would not
+// give it anyway. The memory of the service is not copied, however large it is. The error is for a
+// person. Thread-safe, like all here.
 tl::expected<pid_t, std::string> spawn(const ProcessSpec& spec, int output);
 
 // What spawn() would run for the program: found in `folders` (like PATH) unless it has a slash,
@@ -33,6 +38,16 @@ tl::expected<std::string, std::string> findProgram(const std::string& program,
 
 // A descriptor that becomes readable when the process has ended; -1 with errno.
 int openPidfd(pid_t pid);
+
+// Signals exactly the process that the pidfd was opened for, whatever its number means by now.
+void signalProcess(int pidfd, int number);
+
+// Signals the group that this process leads, or has led, and no other. False if the kernel cannot
+// do that by a pidfd (before Linux 6.9).
+bool signalGroup(int pidfd, int number);
+
+// Whether the process has ended; it may be a zombie.
+bool hasEnded(int pidfd);
 
 // How a process of spawn() ended; waits until it has. Whoever started it asks once.
 struct ChildEnd {

@@ -1,24 +1,53 @@
 #include "app/launch/worker_process.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/config/environment.h"
+#include "app/launch/become_user.h"
 #include "models/json/json_writer.h"
 #include "models/json/worker_json.h"
 #include "models/store/random.h"
 #include "models/store_url.h"
 
 namespace muster {
+namespace {
+
+Environment workerEnvironment(const WorkerTemplate& made, const WorkerSurroundings& surroundings) {
+  std::vector<std::string> patterns = surroundings.passed;
+  patterns.insert(patterns.end(), made.pass_env.begin(), made.pass_env.end());
+  Environment env = passedVariables(surroundings.environment, patterns);
+  if (made.user) {
+    // These would lead to folders of the service's user.
+    std::erase_if(env, [](const auto& variable) { return variable.first.starts_with("XDG_"); });
+    env["USER"] = env["LOGNAME"] = made.user->name;
+    env["HOME"] = made.user->home;
+    env["SHELL"] = made.user->shell;
+  }
+  for (const auto& [name, value] : made.env) env[name] = value;
+  return env;
+}
+
+}  // namespace
+
+std::vector<FieldError> templatesWithoutTheirUser(const Settings& settings) {
+  std::vector<FieldError> faults;
+  for (const auto& [name, made] : settings.templates) {
+    if (!made.user) continue;
+    if (auto why = obstacleToBecoming(*made.user)) {
+      faults.push_back({"template " + name, "invalid", *std::move(why)});
+    }
+  }
+  return faults;
+}
 
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings) {
   ProcessSpec spec;
   spec.name = order.worker.str();
   spec.cwd = made.cwd;
-  spec.env = made.env;
+  spec.env = workerEnvironment(made, surroundings);
+  spec.user = made.user;
   spec.env["MUSTER_URL"] = surroundings.url;
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
@@ -56,7 +85,7 @@ std::string workerOutputFolder(const Settings& settings) {
   }
   const auto path = sqlitePath(settings.store);
   if (!path || *path == ":memory:") {
-    return (std::filesystem::temp_directory_path() / fmt::format("muster-{}", ::getpid())).string();
+    return std::filesystem::temp_directory_path().string();
   }
   return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
 }
@@ -71,6 +100,9 @@ std::string templateVersion(const WorkerTemplate& made) {
   if (!made.capabilities.empty() || !made.executors.empty()) {
     out.raw(writeTexts(made.capabilities)).raw(writeTexts(made.executors));
   }
+  // Only where it is set: a template that says nothing of it keeps the version that it has.
+  if (made.user) out.value(made.user->name).value(static_cast<std::int64_t>(made.user->gid));
+  if (!made.pass_env.empty()) out.raw(writeTexts(made.pass_env));
   out.endArray();
   return sha256Hex(out.take()).substr(0, 12);
 }

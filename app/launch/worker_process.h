@@ -17,14 +17,19 @@ struct WorkerSurroundings {
   Seconds shutdown_timeout{30};
   Seconds idle_timeout{30};
   int max_jobs = 0;
+  Environment environment = {};          // of the service
+  std::vector<std::string> passed = {};  // which of its variables pass to every worker
 };
+
+// The templates whose `user` this process may not run programs as, each with the reason.
+std::vector<FieldError> templatesWithoutTheirUser(const Settings& settings);
 
 // The process that an order asks for.
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings);
 
 // Where running workers write: beside the database, or where else the service keeps things, so that
-// a restart finds it.
+// a restart finds it. A service in memory makes a folder of its own there.
 std::string workerOutputFolder(const Settings& settings);
 
 // Another text whenever anything about the template is another.

@@ -16,6 +16,7 @@
 
 #include "app/server/incoming.h"
 #include "app/server/service.h"
+#include "models/store/sqlite/sqlite_privacy.h"
 #include "models/store_url.h"
 
 namespace muster {
@@ -215,6 +216,13 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
     return 2;
   }
   Service& service = **opened;
+  if (const auto path = sqlitePath(settings.store)) {
+    const auto privacy = sqlitePrivacy(*path);
+    if (!privacy.exposure.empty()) {
+      log.warn("the store is open to others",
+               {{"detail", privacy.exposure}, {"remedy", privacy.remedy}});
+    }
+  }
   forwardFrameworkLog(log);
   std::signal(SIGPIPE, SIG_IGN);
 

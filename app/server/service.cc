@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "app/config/environment.h"
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
 #include "app/launch/program_beside.h"
@@ -33,6 +34,7 @@ std::string hostName() {
 // Nodes that share a database write apart from each other.
 std::string outputFolder(const Settings& settings, const ClusterNode& node) {
   const std::string folder = workerOutputFolder(settings);
+  if (settings.store == "memory:") return makeFreshFolder(folder);
   return node.alone() ? folder : (std::filesystem::path(folder) / ("node-" + node.id())).string();
 }
 
@@ -97,6 +99,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
       templates_(std::make_shared<const Templates>(settings.templates)),
+      process_(settings.worker_environment),
       call_(AddressGuard(settings.webhook_allow)),
       registry_(findZone) {}
 
@@ -254,7 +257,9 @@ void Service::launch(const LaunchOrder& order) {
       },
       settings_.worker_shutdown_timeout,
       settings_.worker_idle_timeout,
-      settings_.worker_max_jobs};
+      settings_.worker_max_jobs,
+      ownEnvironment(),
+      settings_.worker_environment};
   launcher_->launch(workerProcess(order, made->second, surroundings));
 }
 

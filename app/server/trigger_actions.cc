@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "app/config/environment.h"
 #include "app/launch/http_post.h"
 #include "app/launch/program_beside.h"
 #include "app/launch/program_run.h"
@@ -37,6 +38,7 @@ std::optional<std::string> MusterProcess::run(const std::string& machine, const 
     if (url_.empty()) return "the service does not listen yet";
     argv.insert(argv.end(), {"--url", url_});
   }
+  spec.env = passedVariables(ownEnvironment(), passed_);
   // With tokens configured, it needs one of them.
   if (const char* const token = std::getenv("MUSTER_TOKEN")) spec.env["MUSTER_TOKEN"] = token;
   return runProgram(spec, kLongestRun, stop);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "app/http/address_guard.h"
 #include "triggers/ports.h"
@@ -12,6 +13,9 @@ namespace muster {
 // Runs `muster check` and `muster reap`, from the binary we are, against our own address.
 class MusterProcess : public MachineProcess {
  public:
+  // `passed` names the variables of our environment that the process gets.
+  explicit MusterProcess(const std::vector<std::string>& passed) : passed_(passed) {}
+
   std::optional<std::string> run(const std::string& machine, const Machines::Run& run,
                                  const std::stop_token& stop) override;
 
@@ -19,6 +23,7 @@ class MusterProcess : public MachineProcess {
   void setUrl(std::string url);
 
  private:
+  const std::vector<std::string> passed_;
   std::mutex mutex_;
   std::string url_;  // guarded by mutex_
 };

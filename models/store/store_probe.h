@@ -14,10 +14,12 @@ namespace muster {
 
 // What a look at a store found. Nothing in it is changed.
 struct StoreFindings {
-  std::string store;   // what is there, for a person
-  std::string hint;    // the service can begin, but this is to be known
-  std::string fault;   // not empty: it cannot be used, and why; what could not be seen is absent
-  std::string remedy;  // what to do about the fault
+  std::string store;     // what is there, for a person
+  std::string hint;      // the service can begin, but this is to be known
+  std::string fault;     // not empty: it cannot be used, and why; what could not be seen is absent
+  std::string remedy;    // what to do about the fault
+  std::string exposure;  // not empty: what of it is open to other users of the machine
+  std::string exposure_remedy;  // what to do about that
   std::optional<tl::expected<MigrationPlan, std::string>> migrations;
   std::optional<std::chrono::microseconds> flush;  // how long a write takes to be durable
   // Of PostgreSQL only.

@@ -1,7 +1,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <thread>
 
 #include "app/launch/http_post.h"
@@ -48,6 +52,36 @@ TEST(ProgramRun, seesOfTheServicesOwnVariablesOnlyWhatItIsGiven) {
   spec.env["MUSTER_TOKEN"] = "t";
   EXPECT_EQ(runProgram(spec, 60s, {}), std::nullopt);
   ::unsetenv("MUSTER_STORE");
+}
+
+TEST(Spawn, a_pidfd_signals_a_group_while_its_leader_is_not_waited_for_and_nobody_after) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  // The leader ends at once; the one it leaves in its group holds the pipe.
+  const auto pid = spawn(command({"sh", "-c", "sleep 1000 & exit 0"}), ends[1]);
+  ASSERT_TRUE(pid) << pid.error();
+  ::close(ends[1]);
+  const int pidfd = openPidfd(*pid);
+  pollfd ended{pidfd, POLLIN, 0};
+  ASSERT_EQ(::poll(&ended, 1, 60'000), 1);
+  EXPECT_TRUE(hasEnded(pidfd));
+  if (!signalGroup(pidfd, SIGKILL)) ::kill(-*pid, SIGKILL);  // an older kernel
+  pollfd held{ends[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&held, 1, 60'000), 1) << "the rest of the group is still there";
+  collectChild(*pid);
+  signalProcess(pidfd, SIGKILL);
+  EXPECT_EQ(errno, ESRCH);
+  for (const int fd : {pidfd, ends[0]}) ::close(fd);
+}
+
+TEST(Spawn, a_pidfd_tells_who_runs) {
+  const auto pid = spawn(command({"sleep", "1000"}), 1);
+  ASSERT_TRUE(pid) << pid.error();
+  const int pidfd = openPidfd(*pid);
+  EXPECT_FALSE(hasEnded(pidfd));
+  signalProcess(pidfd, SIGKILL);
+  EXPECT_EQ(WTERMSIG(collectChild(*pid).status), SIGKILL);
+  ::close(pidfd);
 }
 
 TEST(HttpPost, refusesPrivateAddresses) {

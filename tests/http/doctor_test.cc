@@ -107,6 +107,21 @@ TEST_F(Doctor, saysWhereTheStoreCannotBe) {
   EXPECT_TRUE(says("FAIL", "store", "cannot be read")) << out_;
 }
 
+TEST_F(Doctor, warns_of_a_database_that_others_can_open) {
+  fs::create_directory(folder_ / "data");
+  migrate("sqlite:data/muster.db");
+  fs::permissions(folder_ / "data", fs::perms::owner_all | fs::perms::others_exec);
+  EXPECT_EQ(run({"--store", "sqlite:data/muster.db"}), 0) << out_;
+  EXPECT_EQ(line("warn", "files"), "") << out_;
+  fs::permissions(folder_ / "data/muster.db", fs::perms::others_read, fs::perm_options::add);
+  EXPECT_EQ(run({"--store", "sqlite:data/muster.db"}), 0) << out_;
+  EXPECT_TRUE(says("warn", "files", "other users of this machine can open")) << out_;
+  EXPECT_TRUE(says("warn", "files", "chmod go= ")) << out_;
+  fs::create_symlink("muster.db", folder_ / "data/link.db");
+  EXPECT_EQ(run({"--store", "sqlite:data/link.db"}), 1) << out_;
+  EXPECT_TRUE(says("FAIL", "store", "is a link")) << out_;
+}
+
 TEST_F(Doctor, namesMigrationsOfAnOlderAndANewerFile) {
   const std::string file = (folder_ / "muster.db").string();
   migrate("sqlite:" + file);

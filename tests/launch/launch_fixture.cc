@@ -86,15 +86,6 @@ int zombiesOf(pid_t parent) {
   return zombies;
 }
 
-int openFilesOf(pid_t pid) {
-  int files = 0;
-  for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
-    ++files;
-  }
-  return files;
-}
-
 bool isRunning(pid_t pid) { return processKey(pid).has_value(); }
 
 }  // namespace muster::test

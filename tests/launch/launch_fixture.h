@@ -43,7 +43,6 @@ class LaunchFixture : public testing::Test {
 
 // Its processes that have ended and that nobody has waited for.
 int zombiesOf(pid_t parent);
-int openFilesOf(pid_t pid);
 bool isRunning(pid_t pid);
 
 }  // namespace muster::test

@@ -41,6 +41,7 @@ struct Prepared {
   pid_t parent;
   bool obey_file_modes;
   bool adopts_orphans;
+  const std::vector<int>& without;
 };
 
 // Between fork and exec: only calls that are safe there.
@@ -50,6 +51,7 @@ struct Prepared {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(kCannotStart);
   if (child.obey_file_modes) ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+  for (const int capability : child.without) ::prctl(PR_CAPBSET_DROP, capability);
   if (child.adopts_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (::chdir(child.folder) != 0) ::_exit(kCannotStart);
   const int none = ::open("/dev/null", O_RDONLY);
@@ -72,7 +74,8 @@ ChildProcess::ChildProcess(const Command& command) : folder_(command.folder) {
   const std::vector<char*> env_pointers = pointers(env);
   const std::string folder = folder_.string();
   const Prepared child{folder.c_str(), argv_pointers.data(),    env_pointers.data(),
-                       ::getpid(),     command.obey_file_modes, command.adopts_orphans};
+                       ::getpid(),     command.obey_file_modes, command.adopts_orphans,
+                       command.without};
   pid_ = ::fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (pid_ == 0) becomeChild(child);

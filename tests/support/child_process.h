@@ -18,6 +18,7 @@ struct Command {
   std::vector<std::string> env = {};  // NAME=value, beside PATH and the settings of sanitizers
   bool obey_file_modes = false;       // root too gets "permission denied" where others would
   bool adopts_orphans = false;        // like process 1 of a container
+  std::vector<int> without = {};      // capabilities that neither it nor its children have, if root
 };
 
 // A program in its own process group. It does not outlive this object, nor the test.

@@ -118,6 +118,9 @@ std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Dura
     checks.push_back(
         {"store", found.hint.empty() ? Verdict::kOk : Verdict::kWarn, found.store, found.hint});
   }
+  if (!found.exposure.empty()) {
+    checks.push_back({"files", Verdict::kWarn, found.exposure, found.exposure_remedy});
+  }
   if (found.migrations) {
     checks.push_back(judgeMigrations(*found.migrations, is_postgres, found.pgbouncer_on));
   }

@@ -51,6 +51,10 @@ void checkTemplates(const Settings& settings, const Environment& env, Checks& ch
     }
     checks.push_back(std::move(check));
   }
+  for (const FieldError& fault : templatesWithoutTheirUser(settings)) {
+    checks.push_back({fault.pointer, Verdict::kWarn, fault.detail,
+                      "run doctor as the service runs, with its capabilities, to be sure"});
+  }
 }
 
 // Of the file system that the folder is, or will be, in.

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "models/store/sqlite/sqlite_privacy.h"
+
 namespace muster {
 namespace {
 
@@ -48,8 +50,14 @@ tl::expected<SqliteFile, std::string> SqliteFile::open(const std::string& path) 
     return tl::unexpected(
         fmt::format("cannot make the folder {}: {}", folder.string(), fault.message()));
   }
+  if (const auto privacy = sqlitePrivacy(path); !privacy.refusal.empty()) {
+    return tl::unexpected(fmt::format("{}; {}", privacy.refusal, privacy.remedy));
+  }
   const std::string lock_path = path + "-lock";
-  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0 && errno == ELOOP) {
+    return tl::unexpected(fmt::format("{} is a link; remove it", lock_path));
+  }
   if (lock < 0) {
     return tl::unexpected(fmt::format("cannot write {}: {}", lock_path, std::strerror(errno)));
   }

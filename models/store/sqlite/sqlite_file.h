@@ -12,7 +12,8 @@ namespace muster {
 // A database file that this process alone serves: a lock on PATH-lock, held while this lives.
 class SqliteFile {
  public:
-  // Makes missing folders. The error says what is wrong with the path, or who holds the file.
+  // Makes missing folders. The error says what is wrong with the path, or who holds the file. A
+  // link in place of the file or its lock is an error.
   static tl::expected<SqliteFile, std::string> open(const std::string& path);
   SqliteFile(SqliteFile&& other) noexcept;
   SqliteFile& operator=(SqliteFile&&) = delete;

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "models/store/sqlite/sqlite_file.h"
+#include "models/store/sqlite/sqlite_privacy.h"
 #include "models/store/store_probe.h"
 
 namespace muster {
@@ -93,6 +94,14 @@ StoreFindings probeSqlite(const std::string& path, const Clock& clock) {
     probeMissingFolder(folder, found);
     return found;
   }
+  const SqlitePrivacy privacy = sqlitePrivacy(path);
+  if (!privacy.refusal.empty()) {
+    found.fault = privacy.refusal;
+    found.remedy = privacy.remedy;
+    return found;
+  }
+  found.exposure = privacy.exposure;
+  found.exposure_remedy = privacy.remedy;
   try {
     TemporaryFile file(folder);
     if (!file.isOpen()) {

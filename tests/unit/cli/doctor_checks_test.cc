@@ -126,6 +126,18 @@ TEST(DoctorChecks, namePendingMigrationsAndWhatIsWrongWithTheStore) {
   EXPECT_EQ(checks[0].hint, "bring it back");
 }
 
+TEST(DoctorChecks, warn_of_a_store_that_is_open_to_others) {
+  StoreFindings open;
+  open.exposure = "others can open it";
+  open.exposure_remedy = "chmod";
+  const auto checks = judgeStore(open, false, Durability::kFull);
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[1].name, "files");
+  EXPECT_EQ(checks[1].verdict, kWarn);
+  EXPECT_EQ(checks[1].detail, open.exposure);
+  EXPECT_EQ(checks[1].hint, "chmod");
+}
+
 TEST(DoctorChecks, knowAPoolerByTheSessionsItGives) {
   EXPECT_FALSE(areShared({}));
   EXPECT_FALSE(areShared({{1, "a"}, {2, "b"}, {1, "a"}, {2, "b"}})) << "direct";

@@ -59,6 +59,7 @@ const std::vector<Sample> kSamples = {
     {"worker_max_jobs", "7", "0", "many"},
     {"worker_idle_timeout_seconds", "0", "300", "-3"},
     {"launch_rate", "5", "1000", "0"},
+    {"worker_environment", "PATH,LC_*", "*", "MUSTER_TOKEN"},
     {"on_stop", "drain", "leave", "kill"},
     {"webhook_allow", "10.0.0.0/8,hooks.internal", "::1", "10.0.0.0/99"},
     {"webhook_timeout_seconds", "5", "60", "0"},

@@ -138,6 +138,39 @@ pools:
       }));
 }
 
+TEST(SettingsYaml, templates_name_their_user_and_the_variables_that_pass) {
+  const auto draft = draftOf(
+      "templates:\n"
+      "  a: {run: [x], user: nobody, group: daemon, pass_env: [PGPASSWORD, AWS_*]}\n"
+      "  b: {run: [x], user: root}\n");
+  ASSERT_TRUE(draft.faults.empty()) << draft.faults[0].detail;
+  const auto& a = draft.settings.templates.at("a");
+  EXPECT_EQ(a.pass_env, (std::vector<std::string>{"PGPASSWORD", "AWS_*"}));
+  EXPECT_EQ(a.user->name, "nobody");
+  EXPECT_EQ(a.user->gid, findSystemUser("daemon")->gid);
+  EXPECT_EQ(draft.settings.templates.at("b").user->uid, 0u);
+  EXPECT_EQ(faultsOf("templates:\n"
+                     "  a: {run: [x], user: no-such-user}\n"
+                     "  b: {run: [x], user: root, group: no-such-group}\n"
+                     "  c: {run: [x], group: daemon}\n"
+                     "  d: {run: [x], user: [root]}\n"
+                     "  e: {run: [x], pass_env: [MUSTER_TOKEN, 'A B', [x]]}\n"
+                     "  f: {run: [x], pass_env: PATH}\n"),
+            (std::vector<std::string>{
+                "m.yml:2:23: no user of this machine is named \"no-such-user\"",
+                "m.yml:3:23: no group of this machine is named \"no-such-group\"",
+                "m.yml:4:17: group is given, expected user beside it",
+                "m.yml:5:23: user is a list, expected the name of a user",
+                "m.yml:6:28: \"MUSTER_TOKEN\" cannot pass to workers, expected a name like "
+                "PGPASSWORD, or a prefix like AWS_*; none of MUSTER_*",
+                "m.yml:6:42: \"A B\" cannot pass to workers, expected a name like PGPASSWORD, or "
+                "a prefix like AWS_*; none of MUSTER_*",
+                "m.yml:6:49: an item of pass_env is a list, expected the name of a variable",
+                "m.yml:7:27: pass_env is a plain value, expected a list of variables like "
+                "[PGPASSWORD, AWS_*]",
+            }));
+}
+
 TEST(SettingsYaml, whatTemplatesDeclareIsCheckedLikeARegistration) {
   const std::string most(256, 'x');
   EXPECT_EQ(
