@@ -11,9 +11,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 
+#include "app/log/log_throttle.h"
 #include "app/server/incoming.h"
 #include "app/server/service.h"
 #include "models/store_url.h"
@@ -24,6 +26,7 @@ namespace {
 constexpr double kTickSeconds = 1.0;
 constexpr double kDrainLookSeconds = 0.01;
 constexpr const char* kNoUploads = "/dev/null/unused";  // or the framework makes 256 folders
+constexpr double kFrameworkLinesPerSecond = 10;
 constexpr std::size_t kIdleSeconds = 90;  // above the longest wait, so no answer is cut off
 
 // Drogon closes a request above its own limit without a word; ours comes first, with an answer.
@@ -31,16 +34,22 @@ std::size_t frameworkBodyLimit(const Settings& settings) {
   return std::max<std::size_t>(static_cast<std::size_t>(settings.max_body_bytes) * 4, 64U << 20);
 }
 
-void forwardFrameworkLog(const Log& log) {
+std::string countOrNothing(std::uint64_t count) { return count > 0 ? std::to_string(count) : ""; }
+
+// Some lines of the framework come as often as a stranger wants them to.
+void forwardFrameworkLog(const Log& log, const Clock& clock) {
   trantor::Logger::setLogLevel(trantor::Logger::kWarn);
+  const auto throttle = std::make_shared<LogThrottle>(clock, kFrameworkLinesPerSecond);
   trantor::Logger::setOutputFunction(
-      [&log](const char* text, std::uint64_t size) {
+      [&log, throttle](const char* text, std::uint64_t size) {
         std::string_view line(text, size);
         for (const char* expected : {"signal received", kNoUploads}) {
           if (line.find(expected) != std::string_view::npos) return;
         }
+        const auto left_out = throttle->pass();
+        if (!left_out) return;
         while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
-        log.warn("http server", {{"detail", line}});
+        log.warn("http server", {{"detail", line}, {"left_out", countOrNothing(*left_out)}});
       },
       [] {});
 }
@@ -178,7 +187,7 @@ int runServer(const Settings& settings) {
     return 2;
   }
   Service& service = **opened;
-  forwardFrameworkLog(log);
+  forwardFrameworkLog(log, clock);
   std::signal(SIGPIPE, SIG_IGN);
 
   Shutdown shutdown(service, log, clock, settings);
