@@ -18,6 +18,7 @@ struct Command {
   std::vector<std::string> env = {};  // NAME=value, beside PATH and the settings of sanitizers
   bool obey_file_modes = false;       // root too gets "permission denied" where others would
   bool adopts_orphans = false;        // like process 1 of a container
+  unsigned open_files = 0;            // the hard limit; 0: that of the test
 };
 
 // A program in its own process group. It does not outlive this object, nor the test.
