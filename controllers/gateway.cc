@@ -171,8 +171,8 @@ struct Gateway::Exchange {
   Callback callback;
   std::string_view method;
   std::chrono::nanoseconds began;
-  std::vector<std::string> allowed;
-  bool known_path = false;
+  Router::Match match;
+  std::size_t buffered = 0;  // bytes of the body, taken from the budget
 };
 
 Gateway::Gateway(Parts parts)
@@ -196,6 +196,15 @@ void Gateway::handle(const drogon::HttpRequestPtr& raw, Callback callback) {
   }
   exchange->began = parts_.clock.monotonic();
   ++in_flight_;
+  if (const Error* const refusal = EarlyRefusal::ofThisThread()) {
+    findRoute(*exchange);
+    Status refused = tl::unexpected(*refusal);
+    if (refusal->code == ErrorCode::kUnauthorized) {
+      if (auto ok = parts_.limits.countRefusal(exchange->request->address()); !ok) refused = ok;
+    }
+    answer(exchange, tl::unexpected(std::move(refused).error()));
+    return;
+  }
   if (auto admitted = admit(*exchange); !admitted) {
     answer(exchange, tl::unexpected(std::move(admitted).error()));
     return;
@@ -209,14 +218,17 @@ void Gateway::handle(const drogon::HttpRequestPtr& raw, Callback callback) {
   }
 }
 
+void Gateway::findRoute(Exchange& exchange) const {
+  auto match = parts_.router.find(exchange.method, exchange.request->path);
+  exchange.request->route = match.route;
+  exchange.request->path_values = std::move(match.values);
+  exchange.match = std::move(match);
+}
+
+// What needs no body is decided by HeadCheck too, before a large body is read.
 Status Gateway::admit(Exchange& exchange) {
   Request& request = *exchange.request;
-  auto match = parts_.router.find(exchange.method, request.path);
-  exchange.request->route = match.route;
-  exchange.allowed = std::move(match.allowed);
-  exchange.known_path = match.route != nullptr || !exchange.allowed.empty();
-  request.path_values = std::move(match.values);
-
+  findRoute(exchange);
   const std::string& host = request.header("host");
   if (auto ok = parts_.access.checkHost(host); !ok) return ok;
   if (auto ok = parts_.access.checkOrigin(request.header("origin"), host); !ok) return ok;
@@ -224,21 +236,11 @@ Status Gateway::admit(Exchange& exchange) {
     return fail(ErrorCode::kBodyTooLarge,
                 fmt::format("the headers are larger than {} bytes", kMaxHeaderBytes));
   }
-  if (request.body().size() > parts_.max_body_bytes) {
-    return fail(ErrorCode::kBodyTooLarge,
-                fmt::format("the body has {} bytes; the limit is {} (max_body_bytes)",
-                            request.body().size(), parts_.max_body_bytes));
-  }
-  if (!exchange.known_path) {
-    return fail(ErrorCode::kNotFound, fmt::format("there is no {}", request.path));
-  }
-  if (exchange.method == "OPTIONS" && exchange.request->route == nullptr) return {};
-  if (exchange.request->route == nullptr) {
-    return fail(ErrorCode::kMethodNotAllowed,
-                fmt::format("{} allows {}", request.path, fmt::join(exchange.allowed, ", ")));
-  }
-  if (!exchange.request->route->scope) return admitWrite(exchange);
-  const Scope scope = *exchange.request->route->scope;
+  if (auto ok = parts_.head_check.checkBodySize(request.body().size()); !ok) return ok;
+  if (auto ok = exchange.match.check(exchange.method, request.path); !ok) return ok;
+  if (request.route == nullptr) return {};
+  if (!request.route->scope) return admitBody(exchange, CallerKind::kUnknown);
+  const Scope scope = *request.route->scope;
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
@@ -255,16 +257,25 @@ Status Gateway::admit(Exchange& exchange) {
   if (!request.route->handler.unlimited) {
     if (auto ok = parts_.limits.admitRequest(request.principal.name, request.rate); !ok) return ok;
   }
-  if (request.route->handler.any_scope) return admitWrite(exchange);
-  if (auto ok = admitScope(request, scope); !ok) return ok;
+  if (!request.route->handler.any_scope) {
+    if (auto ok = admitScope(request, scope); !ok) return ok;
+  }
+  return admitBody(exchange, CallerKind::kKnown);
+}
+
+Status Gateway::admitBody(Exchange& exchange, CallerKind caller) {
+  const std::size_t bytes = exchange.request->body().size();
+  if (bytes > kUncountedBytes) {
+    if (auto ok = parts_.buffers.take(bytes, caller); !ok) return ok;
+    exchange.buffered = bytes;
+  }
   return admitWrite(exchange);
 }
 
 Status Gateway::admitScope(const Request& request, Scope scope) {
   const Principal& who = request.principal;
   if (!who.maySomewhere(scope)) {
-    return fail(ErrorCode::kForbidden,
-                fmt::format("the token lacks the scope '{}'", scopeName(scope)));
+    return missingScope(scope);
   }
   const auto refuse = [scope](std::string_view why) {
     return fail(ErrorCode::kForbidden,
@@ -300,10 +311,10 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
   auto respond = [this, exchange](Outcome outcome) { answer(exchange, std::move(outcome)); };
   if (exchange->request->route == nullptr) {  // OPTIONS, or it would not have been admitted
     Reply reply{204, "", ""};
-    reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->allowed, ", ")));
+    reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->match.allowed, ", ")));
     if (!request->header("access-control-request-method").empty()) {
       reply.with("Access-Control-Allow-Methods",
-                 fmt::format("{}", fmt::join(exchange->allowed, ", ")));
+                 fmt::format("{}", fmt::join(exchange->match.allowed, ", ")));
       reply.with("Access-Control-Allow-Headers",
                  "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id");
     }
@@ -407,7 +418,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   } else {
     Error& error = outcome.error();
     const ErrorKind& kind = describe(error.code);
-    if (kind.status >= 500 && !isExpected(error.code)) {
+    if (kind.status >= 500 && !isExpected(error.code) && !EarlyRefusal::ofThisThread()) {
       parts_.log.error("request failed", {{"request_id", request.id},
                                           {"path", request.path},
                                           {"code", kind.name},
@@ -421,7 +432,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
     reply.content_type = "application/problem+json";
     if (kind.status == 401) reply.with("WWW-Authenticate", "Bearer");
     if (kind.status == 405) {
-      reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->allowed, ", ")));
+      reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->match.allowed, ", ")));
     }
     if (kind.status == 429 || kind.status == 503) {
       reply.with("Retry-After", std::to_string(error.retry_after.value_or(Seconds(1)).count()));
@@ -437,6 +448,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
                                 {"request_id", request.id}});
   }
   send(exchange, std::move(reply));
+  if (exchange->buffered > 0) parts_.buffers.giveBack(exchange->buffered);
   const auto took = parts_.clock.monotonic() - exchange->began;
   parts_.metrics.countRequest(
       exchange->request->route ? exchange->request->route->index : Metrics::kNoRoute, status,

@@ -10,6 +10,8 @@
 #include "app/log/log.h"
 #include "app/metrics/metrics.h"
 #include "controllers/access.h"
+#include "controllers/buffer_budget.h"
+#include "controllers/head_check.h"
 #include "controllers/rate_limits.h"
 #include "controllers/router.h"
 #include "models/clock.h"
@@ -34,7 +36,8 @@ class Gateway {
     Metrics& metrics;
     const Log& log;
     const Clock& clock;
-    std::size_t max_body_bytes;
+    const HeadCheck& head_check;
+    BufferBudget& buffers;
     // Whether this node takes writes; empty: it always does.
     std::function<Status()> admit_write = {};
   };
@@ -61,8 +64,10 @@ class Gateway {
   enum class Admits { kAll, kWorkers, kNobody };
   struct Exchange;
   using ExchangePtr = std::shared_ptr<Exchange>;
+  void findRoute(Exchange& exchange) const;
   Status admit(Exchange& exchange);
   static Status admitScope(const Request& request, Scope scope);
+  Status admitBody(Exchange& exchange, CallerKind caller);
   Status admitWrite(const Exchange& exchange) const;
   static Work guarded(const RequestPtr& request, Work work);
   void dispatch(const ExchangePtr& exchange);

@@ -52,6 +52,13 @@ std::optional<std::string> percentDecode(std::string_view text, bool form) {
   return out;
 }
 
+// The framework uses the object again for the next request of the connection, and would keep the
+// memory of the largest body as long. A short string that is moved in would leave it in place.
+Request::~Request() {
+  constexpr std::size_t kLarge = 64U << 10;
+  if (raw && raw->body().size() > kLarge) raw->setBody(std::string(kLarge / 1024, ' '));
+}
+
 const std::string& Request::header(const std::string& lower_case_name) const {
   return raw->getHeader(lower_case_name);
 }

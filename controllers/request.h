@@ -34,6 +34,11 @@ struct Request {
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
   mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
 
+  Request() = default;
+  ~Request();
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
   const std::string& header(const std::string& lower_case_name) const;  // empty: not sent
   const std::string* headerIfSent(const std::string& lower_case_name) const;
   std::string_view body() const { return raw->body(); }

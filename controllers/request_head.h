@@ -11,25 +11,42 @@ struct RequestHead {
   enum class State {
     kIncomplete,  // more bytes are needed
     kComplete,    // all members are set
-    kUnclear,     // where the request ends is for the framework to find out
+    kMalformed,   // `fault` says why; the other members mean nothing
   };
   State state = State::kIncomplete;
+  const char* fault = "";
+  std::string_view text = {};  // the whole head, with the empty line at its end
   std::string_view method = {};
-  std::size_t size = 0;       // bytes of the head, with the empty line at its end
-  std::size_t body_size = 0;  // bytes of the body, by Content-Length
+  std::string_view target = {};  // path and query, as sent
+  std::size_t body_size = 0;     // bytes of the body, by Content-Length
+  bool is_http10 = false;
+  bool chunked = false;           // the body comes in chunks, and has no Content-Length
+  bool expects_continue = false;  // the client waits for "100 Continue"
+  bool asks_upgrade = false;
+
+  // The value of the first header of that name; empty if there is none.
+  std::string_view header(std::string_view lower_case_name) const;
+  std::string_view path() const;
 };
 
-// Reads the head at the front of `bytes`. A head is unclear if its method or a line is malformed,
-// if the body is chunked, or if the framework could count the body in another way.
+// Reads the head at the front of `bytes`. Strict: a head that two readers could understand in two
+// ways is malformed. Such are a line that does not end with CR LF, a NUL, a folded line, white
+// space before a colon, an HTTP/1.1 request without exactly one Host, and a body whose end is not
+// given by one Content-Length or by "Transfer-Encoding: chunked".
 RequestHead readRequestHead(std::string_view bytes);
 
-// The framework refuses methods that it does not know with a bare status line. So that such a
-// request reaches the gateway, its method becomes OPTIONS and stands in front of the path: "TRACE
-// /healthz" becomes "OPTIONS /~method/TRACE/healthz".
-bool isFrameworkMethod(std::string_view method);
-std::string beginOfRenamed(std::string_view method);  // replaces the method and the space behind it
+// Whether the framework takes the head as it is: it knows the method, and no header is left to us.
+bool passesAsItIs(const RequestHead& head);
 
-// Undoes that: takes the method off the front of `path`. Empty if the path names none.
+// The head for the framework, without the empty line at its end. A method that the framework does
+// not know becomes OPTIONS and stands in front of the path: "TRACE /healthz" becomes
+// "OPTIONS /~method/TRACE/healthz". Headers that we have dealt with are left out: Expect, Upgrade
+// and Transfer-Encoding.
+std::string rewriteHead(const RequestHead& head);
+// The same for a request whose body is not read: it has none, and its connection ends with it.
+std::string rewriteRefusedHead(const RequestHead& head);
+
+// Undoes the renaming: takes the method off the front of `path`. Empty if the path names none.
 std::string_view takeRenamedMethod(std::string_view& path);
 
 }  // namespace muster

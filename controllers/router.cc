@@ -1,5 +1,8 @@
 #include "controllers/router.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace muster {
 namespace {
 
@@ -42,6 +45,20 @@ void Router::add(std::string method, std::string pattern, std::optional<Scope> s
   }
   node->routes.push_back(route.get());
   routes_.push_back(std::move(route));
+}
+
+tl::unexpected<Error> missingScope(Scope scope) {
+  return fail(ErrorCode::kForbidden,
+              fmt::format("the token lacks the scope '{}'", scopeName(scope)));
+}
+
+Status Router::Match::check(std::string_view method, std::string_view path) const {
+  if (route == nullptr && allowed.empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("there is no {}", path));
+  }
+  if (route != nullptr || method == "OPTIONS") return {};
+  return fail(ErrorCode::kMethodNotAllowed,
+              fmt::format("{} allows {}", path, fmt::join(allowed, ", ")));
 }
 
 Router::Match Router::find(std::string_view method, std::string_view path) const {

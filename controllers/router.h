@@ -9,6 +9,7 @@
 
 #include "controllers/reply.h"
 #include "controllers/request.h"
+#include "models/result.h"
 #include "models/store/storage.h"
 
 namespace muster {
@@ -50,6 +51,9 @@ struct Route {
   PoolRule pool_rule = PoolRule::kNone;
 };
 
+// kForbidden, for a token without the scope that a route asks for.
+tl::unexpected<Error> missingScope(Scope scope);
+
 // Finds the route of a request. Paths are case-sensitive, a trailing slash is another path, and a
 // known path with an unknown method is told apart from an unknown path. Filled once, then constant.
 class Router {
@@ -60,6 +64,9 @@ class Router {
     const Route* route = nullptr;  // null: see allowed
     std::vector<std::pair<std::string_view, std::string>> values;
     std::vector<std::string> allowed;  // its methods beside OPTIONS; empty: no such path
+
+    // kNotFound or kMethodNotAllowed. OPTIONS is good for every path that there is.
+    Status check(std::string_view method, std::string_view path) const;
   };
   Match find(std::string_view method, std::string_view path) const;
 

@@ -70,6 +70,11 @@ struct Settings {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   std::int64_t max_body_bytes = 8'388'608;
+  std::int64_t max_buffered_bytes = 268'435'456;
+  int max_connections = 0;              // 0 = by the limit of open files
+  int max_connections_per_address = 0;  // 0 = half of them for another machine, all for this one
+  Seconds head_timeout{10};
+  Seconds body_timeout{60};
   int threads = 0;  // 0 = one per core
   LogLevel log_level = LogLevel::kInfo;
   Seconds shutdown_timeout{10};

@@ -16,6 +16,14 @@ void checkAccess(SettingsDraft& draft) {
                              settings.listen.host));
 }
 
+void checkBuffers(SettingsDraft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.max_buffered_bytes >= settings.max_body_bytes) return;
+  draft.addFault(draft.placeOf("max_buffered_bytes"),
+                 fmt::format("max_buffered_bytes is {}, expected at least max_body_bytes, {}",
+                             settings.max_buffered_bytes, settings.max_body_bytes));
+}
+
 void checkIntervals(SettingsDraft& draft) {
   Settings& settings = draft.settings;
   if (settings.stale_threshold && *settings.stale_threshold < settings.heartbeat_interval) {
@@ -81,6 +89,7 @@ void checkPools(SettingsDraft& draft) {
 
 void checkSettings(SettingsDraft& draft) {
   checkAccess(draft);
+  checkBuffers(draft);
   checkIntervals(draft);
   checkCluster(draft);
   checkPools(draft);

@@ -11,9 +11,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <thread>
 
+#include "app/log/log_throttle.h"
+#include "app/server/connections.h"
 #include "app/server/incoming.h"
 #include "app/server/service.h"
 #include "models/store/sqlite/sqlite_privacy.h"
@@ -27,21 +31,25 @@ constexpr double kDrainLookSeconds = 0.01;
 constexpr const char* kNoUploads = "/dev/null/unused";  // or the framework makes 256 folders
 constexpr std::size_t kIdleSeconds = 90;  // above the longest wait, so no answer is cut off
 
-// Drogon closes a request above its own limit without a word; ours comes first, with an answer.
-std::size_t frameworkBodyLimit(const Settings& settings) {
-  return std::max<std::size_t>(static_cast<std::size_t>(settings.max_body_bytes) * 4, 64U << 20);
-}
+constexpr double kFrameworkLinesPerSecond = 10;
+constexpr double kRefusalLinesPerSecond = 0.2;
 
-void forwardFrameworkLog(const Log& log) {
+std::string countOrNothing(std::uint64_t count) { return count > 0 ? std::to_string(count) : ""; }
+
+// Some lines of the framework come as often as a stranger wants them to.
+void forwardFrameworkLog(const Log& log, const Clock& clock) {
   trantor::Logger::setLogLevel(trantor::Logger::kWarn);
+  const auto throttle = std::make_shared<LogThrottle>(clock, kFrameworkLinesPerSecond);
   trantor::Logger::setOutputFunction(
-      [&log](const char* text, std::uint64_t size) {
+      [&log, throttle](const char* text, std::uint64_t size) {
         std::string_view line(text, size);
         for (const char* expected : {"signal received", kNoUploads}) {
           if (line.find(expected) != std::string_view::npos) return;
         }
+        const auto left_out = throttle->pass();
+        if (!left_out) return;
         while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
-        log.warn("http server", {{"detail", line}});
+        log.warn("http server", {{"detail", line}, {"left_out", countOrNothing(*left_out)}});
       },
       [] {});
 }
@@ -151,13 +159,51 @@ void whenListening(std::function<void()> then, std::size_t loop = 0) {
   });
 }
 
-// Releases of the framework before 1.9.9 do not tell of connections: with them an unknown method
-// gets their own bare 405.
+// What stands between new connections and the framework.
+struct Doorway {
+  std::shared_ptr<const IncomingRules> rules;
+  std::shared_ptr<ConnectionCounter> counter;
+  std::shared_ptr<LogThrottle> throttle;
+  const Log& log;
+
+  void open(const trantor::TcpConnectionPtr& connection) const {
+    ConnectionPlace place = counter->open(connection->peerAddr().toIp());
+    if (place.refusal()) {
+      if (const auto left_out = throttle->pass()) {
+        log.warn("connection refused",
+                 {{"detail", place.refusal()->detail}, {"left_out", countOrNothing(*left_out)}});
+      }
+    }
+    if (place.drops()) return connection->forceClose();
+    readRequestsOneByOne(connection, rules, std::move(place));
+  }
+};
+
+// Releases of the framework before 1.9.9 do not tell of connections. With them the limits are the
+// framework's own, which refuses without an answer.
 template <class Framework>
-void watchConnections(Framework& app) {
+void watchConnections(Framework& app, const ConnectionLimits& limits, Doorway doorway) {
   if constexpr (requires { app.setConnectionCallback(nullptr); }) {
-    app.setConnectionCallback([](const trantor::TcpConnectionPtr& connection) {
-      if (connection->connected()) readRequestsOneByOne(connection);
+    app.setMaxConnectionNum(std::numeric_limits<std::size_t>::max());
+    app.setConnectionCallback(
+        [doorway = std::move(doorway)](const trantor::TcpConnectionPtr& connection) {
+          if (connection->connected()) doorway.open(connection);
+        });
+  } else {
+    app.setMaxConnectionNum(limits.all);
+    app.setMaxConnectionNumPerIP(limits.per_local_address < limits.all ? limits.per_address : 0);
+  }
+}
+
+// A connection counts when it is established, which with TLS is after a handshake that a client may
+// never begin. So that those leave descriptors for the rest, the last ones are hung up on at once.
+template <class Framework>
+void keepDescriptors(Framework& app, const ConnectionLimits& limits, std::size_t descriptors) {
+  if constexpr (requires { app.setAfterAcceptSockOptCallback(nullptr); }) {
+    const auto last = static_cast<int>(std::min<std::size_t>(
+        descriptors - limits.descriptors_kept / 2, std::numeric_limits<int>::max()));
+    app.setAfterAcceptSockOptCallback([last](int descriptor) {
+      if (descriptor >= last) ::shutdown(descriptor, SHUT_RDWR);
     });
   }
 }
@@ -199,6 +245,15 @@ class Hangup {
   const bool had_terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
 
+void warnOfFewDescriptors(const Settings& settings, const ConnectionLimits& limits,
+                          std::size_t descriptors, const Log& log) {
+  if (settings.max_connections <= static_cast<std::int64_t>(limits.all)) return;
+  log.warn(
+      fmt::format("max_connections is {}, but only {} files may be open: {} connections are "
+                  "served; raise the limit (ulimit -n, LimitNOFILE)",
+                  settings.max_connections, descriptors, limits.all));
+}
+
 }  // namespace
 
 int runServer(const Settings& settings, const ReadSettings& read_again) {
@@ -223,8 +278,11 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
                {{"detail", privacy.exposure}, {"remedy", privacy.remedy}});
     }
   }
-  forwardFrameworkLog(log);
+  forwardFrameworkLog(log, clock);
   std::signal(SIGPIPE, SIG_IGN);
+  const std::size_t descriptors = raiseDescriptorLimit(settings);
+  const ConnectionLimits limits = connectionLimits(settings, descriptors);
+  warnOfFewDescriptors(settings, limits, descriptors, log);
 
   Shutdown shutdown(service, log, clock, settings);
   Hangup hangup(service, read_again, shutdown, log);
@@ -235,8 +293,8 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   app.setThreadNum(settings.threads > 0 ? static_cast<std::size_t>(settings.threads) : cores)
       .setIdleConnectionTimeout(kIdleSeconds)
-      .setClientMaxBodySize(frameworkBodyLimit(settings))
-      .setClientMaxMemoryBodySize(frameworkBodyLimit(settings))
+      .setClientMaxBodySize(static_cast<std::size_t>(settings.max_body_bytes))
+      .setClientMaxMemoryBodySize(static_cast<std::size_t>(settings.max_body_bytes))
       .setUploadPath(kNoUploads)
       .setServerHeaderField("muster")
       .enableDateHeader(true)
@@ -256,7 +314,13 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
-  watchConnections(app);
+  watchConnections(
+      app, limits,
+      {std::make_shared<IncomingRules>(IncomingRules{service.headCheck(), service.buffers(), clock,
+                                                     settings.head_timeout, settings.body_timeout}),
+       std::make_shared<ConnectionCounter>(limits),
+       std::make_shared<LogThrottle>(clock, kRefusalLinesPerSecond), log});
+  keepDescriptors(app, limits, descriptors);
   app.run();
   service.close();
   log.info("stopped");

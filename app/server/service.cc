@@ -143,9 +143,12 @@ void Service::wire(std::string worker_key) {
                         settings_.tenant_qps_limit},
       clock_);
   metrics_ = std::make_unique<Metrics>();
+  const auto max_body_bytes = static_cast<std::size_t>(settings_.max_body_bytes);
+  head_check_ = std::make_unique<HeadCheck>(router_, *access_, max_body_bytes);
+  buffers_ = std::make_shared<BufferBudget>(static_cast<std::size_t>(settings_.max_buffered_bytes),
+                                            max_body_bytes);
   gateway_ = std::make_unique<Gateway>(Gateway::Parts{
-      router_, *access_, *limits_, *storage_, *metrics_, log_, clock_,
-      static_cast<std::size_t>(settings_.max_body_bytes),
+      router_, *access_, *limits_, *storage_, *metrics_, log_, clock_, *head_check_, *buffers_,
       node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);

@@ -18,10 +18,12 @@
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
+#include "controllers/buffer_budget.h"
 #include "controllers/check_controller.h"
 #include "controllers/cluster_controller.h"
 #include "controllers/event_controller.h"
 #include "controllers/gateway.h"
+#include "controllers/head_check.h"
 #include "controllers/hook_controller.h"
 #include "controllers/job_controller.h"
 #include "controllers/lease_controller.h"
@@ -50,6 +52,8 @@ class Service {
 
   Gateway& gateway() { return *gateway_; }
   const Router& router() const { return router_; }
+  const HeadCheck& headCheck() const { return *head_check_; }
+  const std::shared_ptr<BufferBudget>& buffers() const { return buffers_; }
 
   // The service answers at this address now, so workers can be launched; those of an earlier run
   // are recognised again.
@@ -125,6 +129,8 @@ class Service {
   LoadRecord load_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<RateLimits> limits_;
+  std::unique_ptr<HeadCheck> head_check_;
+  std::shared_ptr<BufferBudget> buffers_;
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<JobController> jobs_;
   std::unique_ptr<LeaseController> leases_;

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ struct Prepared {
   bool obey_file_modes;
   bool adopts_orphans;
   const std::vector<int>& without;
+  unsigned open_files;
 };
 
 // Between fork and exec: only calls that are safe there.
@@ -53,6 +55,8 @@ struct Prepared {
   if (child.obey_file_modes) ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
   for (const int capability : child.without) ::prctl(PR_CAPBSET_DROP, capability);
   if (child.adopts_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const rlimit files{child.open_files, child.open_files};
+  if (child.open_files > 0) ::setrlimit(RLIMIT_NOFILE, &files);
   if (::chdir(child.folder) != 0) ::_exit(kCannotStart);
   const int none = ::open("/dev/null", O_RDONLY);
   const int out = ::open("stdout.txt", O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -73,9 +77,9 @@ ChildProcess::ChildProcess(const Command& command) : folder_(command.folder) {
   const std::vector<char*> argv_pointers = pointers(argv);
   const std::vector<char*> env_pointers = pointers(env);
   const std::string folder = folder_.string();
-  const Prepared child{folder.c_str(), argv_pointers.data(),    env_pointers.data(),
-                       ::getpid(),     command.obey_file_modes, command.adopts_orphans,
-                       command.without};
+  const Prepared child{folder.c_str(),  argv_pointers.data(),    env_pointers.data(),
+                       ::getpid(),      command.obey_file_modes, command.adopts_orphans,
+                       command.without, command.open_files};
   pid_ = ::fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (pid_ == 0) becomeChild(child);

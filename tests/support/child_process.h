@@ -19,6 +19,7 @@ struct Command {
   bool obey_file_modes = false;       // root too gets "permission denied" where others would
   bool adopts_orphans = false;        // like process 1 of a container
   std::vector<int> without = {};      // capabilities that neither it nor its children have, if root
+  unsigned open_files = 0;            // the hard limit; 0: that of the test
 };
 
 // A program in its own process group. It does not outlive this object, nor the test.

@@ -1,12 +1,16 @@
 #include "tests/support/raw_connection.h"
 
 #include <arpa/inet.h>
+#include <json/reader.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <memory>
 #include <system_error>
 
 namespace muster::test {
@@ -49,6 +53,31 @@ std::string RawConnection::receive(std::chrono::milliseconds deadline, std::stri
     if (count > 0) received.append(buffer.data(), static_cast<std::size_t>(count));
   }
   return received;
+}
+
+Reply takeReply(std::string& bytes) {
+  Reply reply;
+  const std::size_t head_end = bytes.find("\r\n\r\n");
+  if (!bytes.starts_with("HTTP/1.") || head_end == std::string::npos) return reply;
+  std::size_t size = 0;
+  for (std::size_t at = bytes.find("\r\n") + 2; at < head_end;) {
+    const std::size_t end = bytes.find("\r\n", at);
+    const std::size_t colon = bytes.find(": ", at);
+    std::string name = bytes.substr(at, colon - at);
+    std::transform(name.begin(), name.end(), name.begin(), ::tolower);
+    reply.headers.emplace_back(name, bytes.substr(colon + 2, end - colon - 2));
+    if (name == "content-length") size = std::stoul(reply.headers.back().second);
+    at = end + 2;
+  }
+  if (bytes.size() < head_end + 4 + size) return {};
+  reply.status = std::stoi(bytes.substr(9, 3));
+  reply.body = bytes.substr(head_end + 4, size);
+  Json::CharReaderBuilder builder;
+  const std::unique_ptr<Json::CharReader> reader(builder.newCharReader());
+  const char* const begin = reply.body.data();
+  if (!reader->parse(begin, begin + size, &reply.json, nullptr)) reply.json = Json::Value();
+  bytes.erase(0, head_end + 4 + size);
+  return reply;
 }
 
 std::string exchange(std::uint16_t port, std::string_view bytes,

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/http.h"
+
 namespace muster::test {
 
 // Bytes to and from the service, for requests that no HTTP client would send.
@@ -24,6 +26,10 @@ class RawConnection {
   int socket_ = -1;
   bool closed_ = false;
 };
+
+// The answer at the front of `bytes`, which are cut off: that of a status below 200 is one too. Its
+// status is 0 if it is not whole.
+Reply takeReply(std::string& bytes);
 
 // One request on a connection of its own, and all that is answered until it is closed or
 // `deadline`.

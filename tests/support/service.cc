@@ -63,6 +63,7 @@ void Service::start() {
   command.env.push_back("TMPDIR=" + folder_.path().string());  // whatever ends it, nothing is left
   command.adopts_orphans = options_.adopts_orphans;
   command.without = options_.without;
+  command.open_files = options_.open_files;
   process_ = std::make_unique<ChildProcess>(command);
   // The line that a started service prints first.
   const auto listens = [this] { return process_->out().ends_with('\n'); };

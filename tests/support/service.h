@@ -24,6 +24,7 @@ struct ServiceOptions {
   std::vector<std::string> env = {};  // NAME=value
   bool adopts_orphans = false;        // as process 1 of a container does
   std::vector<int> without = {};      // capabilities that it and its workers do not have, if root
+  unsigned open_files = 0;            // the hard limit of open files; 0: that of the test
 };
 
 // A free port of loopback that nobody else is given while this lives. It is bound, so that the

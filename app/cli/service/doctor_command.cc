@@ -121,7 +121,7 @@ int run(const DoctorCommand& command, const Environment& env, Terminal& terminal
   checkStore(*settings, checks);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  checks.push_back(judgeOpenFiles(files.rlim_cur));
+  checks.push_back(judgeOpenFiles(files.rlim_max));
   checkService(settings->listen, checks);
   return show(checks, doctorExit(checks), terminal);
 }

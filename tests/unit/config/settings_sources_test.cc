@@ -24,6 +24,11 @@ const std::vector<Sample> kSamples = {
     {"allowed_origins", "https://ui.example.org", "http://a.example,http://b.example",
      "example.org"},
     {"max_body_bytes", "4096", "1048576", "12"},
+    {"max_buffered_bytes", "16777216", "536870912", "12"},
+    {"max_connections", "500", "0", "-1"},
+    {"max_connections_per_address", "50", "0", "some"},
+    {"head_timeout_seconds", "5", "30", "0"},
+    {"body_timeout_seconds", "5", "300", "0"},
     {"threads", "4", "2", "-1"},
     {"log_level", "debug", "error", "loud"},
     {"shutdown_timeout_seconds", "3", "0", "soon"},
@@ -280,6 +285,15 @@ TEST(CheckSettings, pairsMustAgree) {
   checkSettings(draft);
   ASSERT_EQ(draft.faults.size(), 1u);
   EXPECT_EQ(draft.faults[0].pointer, "muster.yml:2:26");
+}
+
+TEST(CheckSettings, the_memory_for_requests_holds_one_body) {
+  auto draft = draftFrom("max_body_bytes: 4096\nmax_buffered_bytes: 4095\n");
+  checkSettings(draft);
+  ASSERT_EQ(draft.faults.size(), 1U);
+  EXPECT_EQ(draft.faults[0].pointer, "muster.yml:2:21");
+  EXPECT_EQ(draft.faults[0].detail,
+            "max_buffered_bytes is 4095, expected at least max_body_bytes, 4096");
 }
 
 TEST(CheckSettings, aClusterNeedsAStoreThatCanBeSharedAndTimesThatFit) {
