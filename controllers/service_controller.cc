@@ -54,7 +54,14 @@ void ServiceController::ready(const RequestPtr& request, Respond respond) {
 Result<Work> ServiceController::metrics(const Request&) {
   return [this](Store& store) -> Outcome {
     std::vector<Metrics::PoolGauges> gauges;
-    for (auto& [pool, stats] : store.pools().overview()) {
+    auto pools = store.pools().overview();
+    if (pools.size() > Metrics::kMostPools) {
+      // The oldest have labels of their own, so that a new pool takes none from another.
+      std::stable_sort(pools.begin(), pools.end(), [](const auto& a, const auto& b) {
+        return a.pool->created_at < b.pool->created_at;
+      });
+    }
+    for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});
     }
