@@ -102,6 +102,13 @@ Result<Work> JobController::pushBatch(const Request& request) {
     if (auto ok = checkTimes(*jobs, true, store.now()); !ok) return tl::unexpected(ok.error());
     auto pool = store.pools().findOrCreate(pool_id);
     if (!pool) return tl::unexpected(std::move(pool).error());
+    const std::size_t most = store.rules().max_answer_bytes;
+    if (const auto twins = store.jobs().twinBytes(pool_id, *jobs); twins > most) {
+      return fail(ErrorCode::kBodyTooLarge,
+                  fmt::format("the jobs that have these unique_keys already hold {} bytes; an "
+                              "answer has at most {} (max_body_bytes): push fewer at a time",
+                              twins, most));
+    }
     JsonWriter out;
     out.beginObject().key("items").beginArray();
     for (const NewJob& job : *jobs) writeJob(out, store.jobs().push(**pool, job).job);
