@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "controllers/kept_answer.h"
 #include "controllers/request_head.h"
 #include "models/json/problem_json.h"
 
@@ -247,14 +248,11 @@ void Gateway::write(const RequestPtr& request, Work work, Respond respond, Isola
         if (!before) {
           *outcome = tl::unexpected(std::move(before).error());
         } else if (*before) {
-          *outcome = Reply{(*before)->status, (*before)->body};
-          (*outcome)->with("Idempotency-Replayed", "true");
-          if (!(*before)->etag.empty()) (*outcome)->with("ETag", (*before)->etag);
+          *outcome = replayedAnswer(store, **before);
         } else {
           *outcome = work(store);
           if (*outcome && (*outcome)->final) {
-            store.idempotency().remember(
-                key, {(*outcome)->status, (*outcome)->body, (*outcome)->header("ETag")});
+            store.idempotency().remember(key, keptAnswer(**outcome));
           }
         }
       },
