@@ -319,7 +319,8 @@ void Gateway::send(const ExchangePtr& exchange, Reply reply) {
   if (!reply.stream) {
     exchange->callback(
         render(*exchange, std::move(reply), drogon::HttpResponse::newHttpResponse()));
-  } else if (auto streamed = newStreamedResponse(reply.stream)) {
+  } else if (auto streamed =
+                 newStreamedResponse(reply.stream, connectionOf(*exchange->request->raw))) {
     exchange->callback(render(*exchange, std::move(reply), std::move(streamed)));
   } else {
     const auto start = std::exchange(reply.stream, nullptr);
