@@ -345,6 +345,10 @@ drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
     response->setContentTypeCode(drogon::CT_NONE);
   }
   if (!reply.stream) response->setBody(std::move(reply.body));
+  // What an answer holds is for who asked, and is what its type says.
+  static const std::string kNoSniff = "nosniff", kNoStore = "no-store";
+  response->addHeader("X-Content-Type-Options", kNoSniff);
+  response->addHeader("Cache-Control", kNoStore);
   response->addHeader("X-Request-Id", exchange.request->id);
   if (const RateLevel& rate = exchange.request->rate) {
     response->addHeader("RateLimit-Limit", std::to_string(rate->limit));
