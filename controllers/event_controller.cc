@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "controllers/long_wait.h"
 #include "models/json/event_json.h"
@@ -16,6 +17,10 @@ constexpr int kStreamPage = 500;
 constexpr auto kPingEvery = Seconds(15);
 constexpr int kMostLatest = 200;
 constexpr double kGatherSeconds = 0.02;  // a busy service sends many commits in one go
+// What a client has not taken is kept up to so many bytes and one page; then it is waited for.
+constexpr std::size_t kMostUnsent = 256U << 10;
+constexpr double kUnsentLookSeconds = 0.1;
+constexpr int kMostIdleLooks = 300;
 constexpr std::int64_t kMaxSeq = std::numeric_limits<std::int64_t>::max();
 
 EventFilter readFilter(QueryReader& query) {
@@ -94,6 +99,8 @@ struct EventController::Stream {
   TextStreamPtr out;
   EventFilter filter;
   std::int64_t position = 0;
+  std::size_t unsent = 0;  // at the last look, while the client is waited for
+  int idle_looks = 0;      // since it last took something
 };
 
 Result<Work> EventController::stream(const Request& request) {
@@ -129,6 +136,8 @@ void EventController::pump(const std::shared_ptr<Stream>& stream) {
     stream->out->close();
     return;
   }
+  if (stream->out->unsent() > kMostUnsent) return awaitClient(stream);
+  stream->idle_looks = 0;
   const auto generation = waits_.generation("");
   auto page = std::make_shared<Result<EventPage>>();
   storage_.read(
@@ -140,6 +149,19 @@ void EventController::pump(const std::shared_ptr<Stream>& stream) {
              generation);
       },
       &currentLoop());
+}
+
+// A client that takes nothing for half a minute comes again by Last-Event-ID, if it is there at
+// all.
+void EventController::awaitClient(const std::shared_ptr<Stream>& stream) {
+  const std::size_t unsent = stream->out->unsent();
+  stream->idle_looks = unsent < std::exchange(stream->unsent, unsent) ? 0 : stream->idle_looks + 1;
+  if (stream->idle_looks > kMostIdleLooks) {
+    stream->out->abort();
+    return;
+  }
+  auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
+  loop->runAfter(kUnsentLookSeconds, [this, stream] { pump(stream); });
 }
 
 void EventController::send(const std::shared_ptr<Stream>& stream, const Result<EventPage>& page,

@@ -20,6 +20,7 @@ class EventController {
 
   struct Stream;
   void pump(const std::shared_ptr<Stream>& stream);
+  void awaitClient(const std::shared_ptr<Stream>& stream);
   void send(const std::shared_ptr<Stream>& stream, const Result<EventPage>& page,
             std::uint64_t generation);
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "controllers/kept_answer.h"
 #include "controllers/request_head.h"
 #include "models/audit.h"
 #include "models/json/problem_json.h"
@@ -380,15 +381,12 @@ void Gateway::write(const RequestPtr& request, Work unguarded, Respond respond, 
         if (!before) {
           *outcome = tl::unexpected(std::move(before).error());
         } else if (*before) {
-          *outcome = Reply{(*before)->status, (*before)->body};
-          (*outcome)->with("Idempotency-Replayed", "true");
-          if (!(*before)->etag.empty()) (*outcome)->with("ETag", (*before)->etag);
+          *outcome = replayedAnswer(store, **before);
         } else {
           *outcome = work(store);
           recordIfAudited(*request, *outcome, store);
           if (*outcome && (*outcome)->final) {
-            store.idempotency().remember(
-                key, {(*outcome)->status, (*outcome)->body, (*outcome)->header("ETag")});
+            store.idempotency().remember(key, keptAnswer(**outcome));
           }
         }
       },
@@ -467,7 +465,8 @@ void Gateway::send(const ExchangePtr& exchange, Reply reply) {
   if (!reply.stream) {
     exchange->callback(
         render(*exchange, std::move(reply), drogon::HttpResponse::newHttpResponse()));
-  } else if (auto streamed = newStreamedResponse(reply.stream)) {
+  } else if (auto streamed =
+                 newStreamedResponse(reply.stream, connectionOf(*exchange->request->raw))) {
     exchange->callback(render(*exchange, std::move(reply), std::move(streamed)));
   } else {
     const auto start = std::exchange(reply.stream, nullptr);
@@ -492,6 +491,10 @@ drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
     response->setContentTypeCode(drogon::CT_NONE);
   }
   if (!reply.stream) response->setBody(std::move(reply.body));
+  // What an answer holds is for who asked, and is what its type says.
+  static const std::string kNoSniff = "nosniff", kNoStore = "no-store";
+  response->addHeader("X-Content-Type-Options", kNoSniff);
+  response->addHeader("Cache-Control", kNoStore);
   response->addHeader("X-Request-Id", exchange.request->id);
   if (const RateLevel& rate = exchange.request->rate) {
     response->addHeader("RateLimit-Limit", std::to_string(rate->limit));

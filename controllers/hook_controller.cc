@@ -56,7 +56,15 @@ void HookController::shakeHands(const RequestPtr& request, const Respond& respon
   Reply reply{200, "", ""};
   reply.with("Allow", "POST, OPTIONS");
   const std::string& origin = request->header("webhook-request-origin");
-  if (!origin.empty() && origin.size() <= 255) {
+  if (!origin.empty()) {
+    // It goes back in a header of its own, which nothing may end before its end.
+    const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
+    if (origin.size() > 255 || !std::all_of(origin.begin(), origin.end(), is_visible)) {
+      const std::string what = "must be 1 to 255 visible ASCII characters";
+      return respond(tl::unexpected(Error{ErrorCode::kInvalidHeader,
+                                          "WebHook-Request-Origin " + what,
+                                          {{"WebHook-Request-Origin", "format", what}}}));
+    }
     reply.with("WebHook-Allowed-Origin", origin);
     const std::string& rate = request->header("webhook-request-rate");
     const bool is_rate = !rate.empty() && rate.size() <= 9 &&
@@ -129,7 +137,7 @@ void HookController::receive(const RequestPtr& request, Respond respond) {
   if (auto ok = query.finish(); !ok) return respond(tl::unexpected(ok.error()));
   auto reading =
       readHook(spec.input, {[&request](const std::string& name) { return request->header(name); },
-                            request->body(), pool});
+                            request->body(), pool, signsBody(spec.auth.type)});
   if (!reading) return respond(tl::unexpected(std::move(reading).error()));
   for (const HookEvent& event : reading->events) {
     if (sender->mayIn(Scope::kProduce, event.pool.str())) continue;

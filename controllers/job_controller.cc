@@ -5,17 +5,12 @@
 #include "controllers/long_wait.h"
 #include "models/json/job_json.h"
 #include "models/json/json_reader.h"
+#include "models/trace_context.h"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kMaxBatch = 1000;
-
-// A trace context is handed on to the worker when it looks like one (W3C, version 00).
-std::string traceparentOf(const Request& request) {
-  const std::string& text = request.header("traceparent");
-  return text.size() == 55 && text[2] == '-' && text[35] == '-' && text[52] == '-' ? text : "";
-}
 
 // What only the time of the store can tell is checked for all jobs before the first is written.
 Status checkTimes(const std::vector<NewJob>& jobs, bool batch, Time now) {
@@ -71,7 +66,7 @@ Result<Work> JobController::push(const Request& request) {
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
   if (auto ok = limits_.admitJobs(jobs, request.rate); !ok)
     return tl::unexpected(std::move(ok).error());
-  jobs[0].traceparent = traceparentOf(request);
+  jobs[0].traceparent = readTraceparent(request.header("traceparent"));
   return [pool_id = *std::move(pool_id), jobs = std::move(jobs)](Store& store) -> Outcome {
     if (auto ok = checkTimes(jobs, false, store.now()); !ok) return tl::unexpected(ok.error());
     auto pool = store.pools().findOrCreate(pool_id);
@@ -91,7 +86,7 @@ Result<Work> JobController::pushBatch(const Request& request) {
   ObjectReader in(body->root(), "", faults);
   if (const auto items = in.array("items", 1, kMaxBatch)) {
     jobs->reserve(items->size());
-    const std::string traceparent = traceparentOf(request);
+    const std::string traceparent = readTraceparent(request.header("traceparent"));
     for (auto it = items->begin(); it != items->end(); ++it) {
       jobs->push_back(readNewJob(*it, fmt::format("/items/{}", jobs->size()), faults));
       jobs->back().traceparent = traceparent;
@@ -107,6 +102,13 @@ Result<Work> JobController::pushBatch(const Request& request) {
     if (auto ok = checkTimes(*jobs, true, store.now()); !ok) return tl::unexpected(ok.error());
     auto pool = store.pools().findOrCreate(pool_id);
     if (!pool) return tl::unexpected(std::move(pool).error());
+    const std::size_t most = store.rules().max_answer_bytes;
+    if (const auto twins = store.jobs().twinBytes(pool_id, *jobs); twins > most) {
+      return fail(ErrorCode::kBodyTooLarge,
+                  fmt::format("the jobs that have these unique_keys already hold {} bytes; an "
+                              "answer has at most {} (max_body_bytes): push fewer at a time",
+                              twins, most));
+    }
     JsonWriter out;
     out.beginObject().key("items").beginArray();
     for (const NewJob& job : *jobs) writeJob(out, store.jobs().push(**pool, job).job);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "models/json/json_reader.h"
+#include "models/json/utf8.h"
 
 namespace muster {
 namespace {
@@ -125,6 +126,10 @@ QueryReader::QueryReader(const Request& request) {
     if (!name || !value) {
       faults_.push_back(
           {std::string(part.substr(0, equals)), "format", "has a broken percent escape"});
+      continue;
+    }
+    if (!isUtf8(*name) || !isUtf8(*value)) {
+      faults_.push_back({*name, "format", "is not valid UTF-8"});
       continue;
     }
     parameters_.push_back({*name, *value});

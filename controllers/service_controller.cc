@@ -1,7 +1,37 @@
 #include "controllers/service_controller.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "models/base64.h"
+#include "models/store/random.h"
+
 namespace muster {
 namespace {
+
+// How a policy names the text between two tags of a page.
+std::string hashSource(std::string_view page, std::string_view open, std::string_view close) {
+  const std::size_t begin = std::min(page.find(open) + open.size(), page.size());
+  const std::string hex = sha256Hex(page.substr(begin, page.find(close, begin) - begin));
+  std::string bytes;
+  for (std::size_t at = 0; at + 2 <= hex.size(); at += 2) {
+    unsigned byte = 0;
+    std::from_chars(hex.data() + at, hex.data() + at + 2, byte, 16);
+    bytes.push_back(static_cast<char>(byte));
+  }
+  return fmt::format("'sha256-{}'", encodeBase64(bytes));
+}
+
+// The page may run its own script and ask this service; nothing else, also not in a frame.
+std::string policyOf(std::string_view page) {
+  return fmt::format(
+      "default-src 'none'; script-src {}; style-src {}; img-src data:; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      hashSource(page, "<script>", "</script>"), hashSource(page, "<style>", "</style>"));
+}
 
 // The same for everybody, so of no pool.
 Handler fixed(Reply reply) {
@@ -32,8 +62,10 @@ void ServiceController::addRoutes(Router& router) {
   version.field("api", "v1").endObject();
   router.add("GET", "/version", Scope::kRead, fixed(Reply::json(200, std::move(version))));
   router.add("GET", "/openapi.json", Scope::kRead, fixed(Reply{200, documents_.openapi_json}));
-  router.add("GET", "/docs", Scope::kRead,
-             fixed(Reply{200, documents_.docs_html, "text/html; charset=utf-8"}));
+  Reply docs{200, documents_.docs_html, "text/html; charset=utf-8"};
+  docs.with("Content-Security-Policy", policyOf(documents_.docs_html));
+  docs.with("Referrer-Policy", "no-referrer");
+  router.add("GET", "/docs", Scope::kRead, fixed(std::move(docs)));
 }
 
 // Ready means a transaction can begin and end now.
@@ -55,7 +87,14 @@ void ServiceController::ready(const RequestPtr& request, Respond respond) {
 Result<Work> ServiceController::metrics(const Request&) {
   return [this](Store& store) -> Outcome {
     std::vector<Metrics::PoolGauges> gauges;
-    for (auto& [pool, stats] : store.pools().overview()) {
+    auto pools = store.pools().overview();
+    if (pools.size() > Metrics::kMostPools) {
+      // The oldest have labels of their own, so that a new pool takes none from another.
+      std::stable_sort(pools.begin(), pools.end(), [](const auto& a, const auto& b) {
+        return a.pool->created_at < b.pool->created_at;
+      });
+    }
+    for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});
     }

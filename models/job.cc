@@ -22,4 +22,9 @@ bool expiresBeforeItBegins(const NewJob& job, Time now) {
          *job.expires_at <= std::max(job.available_at.value_or(now + job.delay), now);
 }
 
+std::size_t payloadBytes(const Job& job) {
+  return job.data.size() + (job.result ? job.result->size() : 0) + job.artifacts.size() +
+         job.resource_refs.size() + job.placement.size() + job.error.size();
+}
+
 }  // namespace muster

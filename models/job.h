@@ -75,6 +75,9 @@ struct Job {
   std::string effect_key;  // the same for every try: sha256(id, data)
 };
 
+// How much of an answer the job takes up, as far as it is not small anyway.
+std::size_t payloadBytes(const Job& job);
+
 // One try of a job, for people who ask what happened.
 struct Attempt {
   int attempt = 0;

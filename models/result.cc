@@ -50,6 +50,8 @@ const ErrorKind& describe(ErrorCode code) {
                                         false};
   static constexpr ErrorKind kKeyReused{"idempotency_key_reused", 422,
                                         "The Idempotency-Key was used with another body", false};
+  static constexpr ErrorKind kNotKept{"answer_not_kept", 409,
+                                      "The request was done, its answer is not kept", false};
   static constexpr ErrorKind kRate{"rate_limited", 429, "Too many requests", true};
   static constexpr ErrorKind kInternal{"internal_error", 500, "Something went wrong here", true};
   static constexpr ErrorKind kDraining{"draining", 503, "The service is stopping", true};
@@ -121,6 +123,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kInvalidId;
     case ErrorCode::kIdempotencyMismatch:
       return kKeyReused;
+    case ErrorCode::kAnswerNotKept:
+      return kNotKept;
     case ErrorCode::kRateLimited:
       return kRate;
     case ErrorCode::kInternal:

@@ -43,6 +43,7 @@ enum class ErrorCode {
   kInvalid,
   kInvalidId,
   kIdempotencyMismatch,
+  kAnswerNotKept,
   kRateLimited,
   kInternal,
   kDraining,

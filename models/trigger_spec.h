@@ -35,6 +35,10 @@ struct TriggerAuth {
   bool operator==(const TriggerAuth&) const = default;
 };
 std::string_view name(TriggerAuth::Type type);
+// Whether such a proof covers what the body says.
+inline bool signsBody(TriggerAuth::Type type) {
+  return type == TriggerAuth::Type::kStandard || type == TriggerAuth::Type::kHmacSha256;
+}
 std::optional<TriggerAuth::Type> parseAuthType(std::string_view text);
 
 // The fields of `input` that mean something to us.

@@ -16,6 +16,9 @@ namespace muster {
 inline constexpr std::size_t kMostTraits = 1000;
 inline constexpr std::size_t kMaxTraitBytes = 256;
 
+// Of a worker's metadata, merged, and of its metrics.
+inline constexpr std::size_t kMaxWorkerObjectBytes = 65'536;
+
 // A worker's status is an open string: these are the ones Muster itself knows.
 namespace worker_status {
 constexpr std::string_view kStarting = "starting";

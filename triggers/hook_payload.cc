@@ -162,7 +162,7 @@ std::string plain(const std::string& json) {
 
 Result<PoolId> poolOf(const TriggerInput& input, const HookMessage& message, const Written& event) {
   if (!input.pool.empty()) return input.pool;
-  if (!message.pool.empty()) return message.pool;
+  if (!message.pool.empty() && !message.is_signed) return message.pool;
   std::vector<std::string> places = {"/pool_id"};
   if (event.is_cloud_event) places.emplace_back("/data/pool_id");
   if (input.pool_from) places.push_back(*input.pool_from);
@@ -173,7 +173,7 @@ Result<PoolId> poolOf(const TriggerInput& input, const HookMessage& message, con
     if (!isValidId(id)) return tl::unexpected(invalidPool(pointer));
     return PoolId(id);
   }
-  return PoolId();
+  return message.pool;
 }
 
 // Adds the event to the reading, or the reason why it does not count.

@@ -18,6 +18,8 @@ struct HookMessage {
   HeaderLookup header;
   std::string_view body;
   PoolId pool;  // of the query, may be empty
+  // The sender has signed the body and not the query: a pool that the body names counts first.
+  bool is_signed = false;
 };
 
 // One thing that happened at the sender.

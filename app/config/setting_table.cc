@@ -267,6 +267,7 @@ std::vector<SettingRow> makeTable() {
           "how long finished jobs, workers and events are kept"),
       row("auto_create_pools", onOff<&S::auto_create_pools>(),
           "the first push to an unknown pool creates it"),
+      row("max_pools", whole<&S::max_pools, 1, kMany>(), "most pools there may be"),
       row("strict_workers", onOff<&S::strict_workers>(), "only registered workers may claim"),
       row("trigger_registry", text<&S::trigger_registry, isPath>("a file"),
           "file with triggers, like trigger_registry.yml"),

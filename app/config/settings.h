@@ -83,6 +83,7 @@ struct Settings {
   std::chrono::hours retention{24};
   std::chrono::days audit_retention{90};
   bool auto_create_pools = true;
+  std::int64_t max_pools = 10'000;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};
   std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval

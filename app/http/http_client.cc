@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/optional/optional.hpp>
 #include <cctype>
 #include <ctime>
 #include <limits>
@@ -13,9 +16,40 @@ namespace muster {
 namespace {
 
 namespace http = boost::beast::http;
-using Parser = http::response_parser<http::string_body>;
+
+// A body that grows by what has come. The library's own makes room for as much as Content-Length
+// announces, and what is announced may be any number.
+struct ReceivedBody {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool is_request, class Fields>
+    reader(http::header<is_request, Fields>&, std::string& body) : body_(body) {}
+
+    static void init(const boost::optional<std::uint64_t>&, boost::beast::error_code& error) {
+      error = {};
+    }
+    template <class Buffers>
+    std::size_t put(const Buffers& buffers, boost::beast::error_code& error) {
+      const std::size_t before = body_.size();
+      for (const auto part : boost::beast::buffers_range_ref(buffers)) {
+        body_.append(static_cast<const char*>(part.data()), part.size());
+      }
+      error = {};
+      return body_.size() - before;
+    }
+    static void finish(boost::beast::error_code& error) { error = {}; }
+
+   private:
+    std::string& body_;
+  };
+};
+using Parser = http::response_parser<ReceivedBody>;
 
 constexpr std::size_t kMaxHeaderBytes = 64U << 10;
+constexpr std::size_t kMaxUnread = 64U << 10;  // of a line that has not ended yet
+constexpr int kMaxInterim = 16;                // answers before the answer: 100, 103
 
 std::string loweredName(std::string_view text) {
   std::string out(text);
@@ -65,9 +99,13 @@ class Reading {
       const std::size_t used =
           parser_->put(boost::asio::const_buffer(pending_.data(), pending_.size()), error);
       pending_.erase(0, used);
-      if (error == http::error::need_more) break;
+      if (error == http::error::need_more) {
+        if (pending_.size() > kMaxUnread) throw WireError("the answer has a line without an end");
+        break;
+      }
       if (error) throw WireError("what answers there does not speak HTTP");
       if (parser_->is_done() && parser_->get().result_int() < 200) {
+        if (++interim_ > kMaxInterim) throw WireError("the answer does not come to its point");
         begin();
         continue;
       }
@@ -118,6 +156,7 @@ class Reading {
   const std::function<bool(std::string_view)>& on_bytes_;
   std::optional<Parser> parser_;
   std::string pending_;
+  int interim_ = 0;
   HttpAnswer answer_;
 };
 

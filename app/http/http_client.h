@@ -40,7 +40,8 @@ struct HttpAnswer {
 };
 
 // Speaks HTTP/1.1 to one place and keeps its connection. No redirects, no proxies. Light to start:
-// nothing is initialised but what is used. Blocks. Not thread-safe: one per thread.
+// nothing is initialised but what is used. Whatever the other side sends, what is kept of it is
+// bounded: headers by 64 KiB, the body by the request. Blocks. Not thread-safe: one per thread.
 class HttpClient {
  public:
   explicit HttpClient(HttpUrl url, Wire::AddressRule allowed = {});

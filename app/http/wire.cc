@@ -204,6 +204,8 @@ void Wire::write(std::string_view bytes, const Patience& patience) {
 }
 
 std::size_t Wire::read(char* room, std::size_t size, const Patience& patience) {
+  // Also when there is something to read: there may always be more.
+  if (steady_clock::now() >= patience.until) throw WireTimeout();
   if (tls_) {
     std::size_t came = 0;
     const auto some = [&] { return tls_->ssl.read(tls_->session.get(), room, size, &came); };

@@ -25,7 +25,8 @@ std::string_view levelName(LogLevel level) {
 
 bool isPlain(std::string_view value) {
   for (const char c : value) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '=' || c == 0x7f) return false;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7f || c == '"' || c == '=') return false;
   }
   return !value.empty();
 }

@@ -92,6 +92,14 @@ void Histogram::observe(double seconds) {
   sum_.fetch_add(seconds, std::memory_order_relaxed);
 }
 
+void Histogram::merge(const Histogram& other) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    counts_[i].fetch_add(other.counts_[i].load(std::memory_order_relaxed),
+                         std::memory_order_relaxed);
+  }
+  sum_.fetch_add(other.sum_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
 void Histogram::expose(Exposition& out, std::string_view labels) const {
   std::vector<std::uint64_t> below;
   std::uint64_t total = 0;

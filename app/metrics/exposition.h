@@ -63,6 +63,7 @@ class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds);
   void observe(double seconds);
+  void merge(const Histogram& other);  // of the same bounds
   // Nothing when nothing was observed.
   void expose(Exposition& out, std::string_view labels) const;
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -12,6 +15,8 @@ const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 
 const std::vector<double> kJobBounds = {0.005, 0.01, 0.05, 0.1, 0.5, 1,    2.5,  5,
                                         10,    30,   60,   300, 900, 3600, 14400};
 const std::vector<double> kStartupBounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+
+constexpr std::string_view kOtherPools = "(other)";  // no pool can have this name
 
 // A further label behind the first.
 std::string withLabel(const std::string& labels, std::string_view name, std::string_view value) {
@@ -37,14 +42,67 @@ void Metrics::countRequest(std::size_t route, int status, double seconds) {
   counters.seconds.observe(seconds);
 }
 
-Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
-  PoolCounters& counters = pools_[pool];
-  if (!counters.wait) {
-    counters.wait = std::make_unique<Histogram>(kJobBounds);
-    counters.run = std::make_unique<Histogram>(kJobBounds);
-    counters.startup = std::make_unique<Histogram>(kStartupBounds);
-  }
+Metrics::PoolCounters Metrics::newCounters() {
+  PoolCounters counters;
+  counters.wait = std::make_unique<Histogram>(kJobBounds);
+  counters.run = std::make_unique<Histogram>(kJobBounds);
+  counters.startup = std::make_unique<Histogram>(kStartupBounds);
   return counters;
+}
+
+Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
+  const auto known = pools_.find(pool);
+  return known != pools_.end() ? known->second : pools_.emplace(pool, newCounters()).first->second;
+}
+
+void Metrics::PoolCounters::merge(const PoolCounters& other) {
+  for (auto member :
+       {&PoolCounters::added, &PoolCounters::claimed, &PoolCounters::leases_expired,
+        &PoolCounters::late_reports, &PoolCounters::done, &PoolCounters::failed,
+        &PoolCounters::poisoned, &PoolCounters::cancelled, &PoolCounters::cooldown_blocks,
+        &PoolCounters::launch_suspensions, &PoolCounters::circuit_openings}) {
+    this->*member += other.*member;
+  }
+  for (const auto& [result, count] : other.launches) launches[result] += count;
+  for (const auto& [reason, count] : other.exits) exits[reason] += count;
+  for (const auto& [labels, count] : other.checks) checks[labels] += count;
+  if (other.desired) desired = desired.value_or(0) + *other.desired;
+  wait->merge(*other.wait);
+  run->merge(*other.run);
+  startup->merge(*other.startup);
+}
+
+std::pair<Metrics::PoolGauges, Metrics::PoolCounters> Metrics::summed(
+    std::span<const PoolGauges> pools) const {
+  std::pair<PoolGauges, PoolCounters> sum(PoolGauges{"", {}, 0, 0}, newCounters());
+  auto& [gauges, counters] = sum;
+  for (const PoolGauges& pool : pools) {
+    for (auto member :
+         {&PoolStats::pending, &PoolStats::claimed, &PoolStats::done, &PoolStats::poisoned,
+          &PoolStats::cancelled, &PoolStats::starting_workers, &PoolStats::active_workers,
+          &PoolStats::terminating_workers, &PoolStats::lost_workers, &PoolStats::busy_workers,
+          &PoolStats::unplaceable}) {
+      gauges.stats.*member += pool.stats.*member;
+    }
+    gauges.stats.oldest_pending_seconds =
+        std::max(gauges.stats.oldest_pending_seconds, pool.stats.oldest_pending_seconds);
+    gauges.min_workers += pool.min_workers;
+    gauges.max_workers += pool.max_workers;
+    if (const auto counted = pools_.find(pool.pool); counted != pools_.end()) {
+      counters.merge(counted->second);
+    }
+  }
+  return sum;
+}
+
+void Metrics::forgetGone(const std::vector<PoolGauges>& pools) {
+  std::unordered_set<std::string_view> there;
+  for (const PoolGauges& pool : pools) there.insert(pool.pool);
+  for (auto at = pools_.begin(); at != pools_.end();) {
+    // One that has just been made may not have been there when `pools` were read.
+    const bool was_gone = std::exchange(at->second.is_gone, !there.contains(at->first));
+    at = was_gone && at->second.is_gone ? pools_.erase(at) : std::next(at);
+  }
 }
 
 void Metrics::forgetPool(const std::string& pool) {
@@ -275,7 +333,7 @@ void Metrics::exposeRequests(Exposition& out) const {
   }
 }
 
-std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) const {
+std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) {
   Exposition out;
   out.family("muster_build_info", "gauge", "The version that runs.");
   out.sample(metricLabel("version", MUSTER_VERSION), 1);
@@ -283,12 +341,20 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) co
   out.sample("", leads ? 1 : 0);
   {
     const std::lock_guard lock(mutex_);
+    forgetGone(pools);
+    const auto all = std::span(pools);
+    const auto own = all.first(std::min(all.size(), kMostPools));
     std::vector<Told> told;
-    told.reserve(pools.size());
-    for (const PoolGauges& pool : pools) {
+    told.reserve(own.size() + 1);
+    for (const PoolGauges& pool : own) {
       const auto counted = pools_.find(pool.pool);
       told.push_back({metricLabel("pool", pool.pool), &pool,
                       counted == pools_.end() ? nullptr : &counted->second});
+    }
+    std::pair<PoolGauges, PoolCounters> others;
+    if (own.size() < all.size()) {
+      others = summed(all.subspan(own.size()));
+      told.push_back({metricLabel("pool", kOtherPools), &others.first, &others.second});
     }
     exposeGauges(out, told);
     exposeJobs(out, told);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "app/metrics/exposition.h"
@@ -54,8 +55,10 @@ class Metrics {
     PoolStats stats;
     std::int64_t min_workers, max_workers;
   };
-  // Of the pools it tells only what is in `pools`: all that there are now.
-  std::string expose(const std::vector<PoolGauges>& pools, bool leads) const;
+  // Of the pools it tells only what is in `pools`: all that there are now. The first kMostPools
+  // have labels of their own, the others one together.
+  static constexpr std::size_t kMostPools = 1000;
+  std::string expose(const std::vector<PoolGauges>& pools, bool leads);
 
  private:
   struct RouteCounters {
@@ -73,6 +76,9 @@ class Metrics {
     // By trigger and direction.
     std::map<std::pair<std::string, std::string>, std::uint64_t> checks;
     std::unique_ptr<Histogram> wait, run, startup;
+    bool is_gone = false;  // its pool was not there when the metrics were last told
+
+    void merge(const PoolCounters& other);
   };
   // A pool as it is told of: its label, and what was counted; null when nothing was yet.
   struct Told {
@@ -81,6 +87,11 @@ class Metrics {
     const PoolCounters* counters;
   };
   PoolCounters& poolCounters(const std::string& pool);
+  static PoolCounters newCounters();
+  // What the process still counts for pools that were deleted is not kept for ever.
+  void forgetGone(const std::vector<PoolGauges>& pools);
+  // All of these as one, and what was counted of them; to be told of together.
+  std::pair<PoolGauges, PoolCounters> summed(std::span<const PoolGauges> pools) const;
   static void exposeGauges(Exposition& out, const std::vector<Told>& pools);
   static void exposeJobs(Exposition& out, const std::vector<Told>& pools);
   static void exposeWorkers(Exposition& out, const std::vector<Told>& pools);

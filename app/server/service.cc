@@ -54,6 +54,8 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.templates = templates;
   rules.pool_defaults = poolDefaults(settings);
   rules.auto_create_pools = settings.auto_create_pools;
+  rules.max_pools = settings.max_pools;
+  rules.max_answer_bytes = static_cast<std::size_t>(settings.max_body_bytes);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
   rules.zones = findZone;

@@ -1,9 +1,16 @@
 #include "app/waits/wait_list.h"
 
 #include <algorithm>
-#include <vector>
+#include <limits>
+#include <optional>
+#include <utility>
 
 namespace muster {
+namespace {
+
+constexpr std::size_t kWokenAtOnce = 64;
+
+}  // namespace
 
 std::atomic<std::uint64_t>& WaitList::bucket(std::string_view key) const {
   return generations_[std::hash<std::string_view>{}(key) % generations_.size()];
@@ -16,8 +23,9 @@ WaitList::Ticket WaitList::wait(std::string_view key, std::uint64_t generation, 
     const std::lock_guard lock(mutex_);
     if (!closed_ && bucket(key).load() == generation) {
       const Ticket ticket = ++last_ticket_;
-      waiters_.emplace(ticket, Waiter{std::string(key), std::move(wake)});
-      by_key_.emplace(std::string(key), ticket);
+      const auto entry = by_key_.try_emplace(std::string(key)).first;
+      entry->second.emplace(ticket, std::move(wake));
+      keys_.emplace(ticket, &entry->first);
       ++waiting_;
       return ticket;
     }
@@ -28,49 +36,59 @@ WaitList::Ticket WaitList::wait(std::string_view key, std::uint64_t generation, 
 
 bool WaitList::cancel(Ticket ticket) {
   const std::lock_guard lock(mutex_);
-  const auto waiter = waiters_.find(ticket);
-  if (waiter == waiters_.end()) return false;
-  const auto [first, last] = by_key_.equal_range(waiter->second.key);
-  by_key_.erase(std::find_if(first, last, [&](const auto& e) { return e.second == ticket; }));
-  waiters_.erase(waiter);
+  const auto known = keys_.find(ticket);
+  if (known == keys_.end()) return false;
+  const auto entry = by_key_.find(*known->second);
+  keys_.erase(known);
+  entry->second.erase(ticket);
+  if (entry->second.empty()) by_key_.erase(entry);
   --waiting_;
   return true;
+}
+
+// The first of a key that came no later than `last`.
+std::vector<WaitList::Wake> WaitList::take(Keys::iterator key, std::size_t count, Ticket last) {
+  std::vector<Wake> taken;
+  Waiters& waiters = key->second;
+  while (taken.size() < count && !waiters.empty() && waiters.begin()->first <= last) {
+    keys_.erase(waiters.begin()->first);
+    taken.push_back(std::move(waiters.begin()->second));
+    waiters.erase(waiters.begin());
+    --waiting_;
+  }
+  if (waiters.empty()) by_key_.erase(key);
+  return taken;
 }
 
 void WaitList::wake(std::string_view key, std::size_t count) {
   bucket(key).fetch_add(1);
   if (waiting_.load() == 0) return;
-  std::vector<Wake> woken;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<Ticket> tickets;
-    const auto [first, last] = by_key_.equal_range(std::string(key));
-    for (auto entry = first; entry != last; ++entry) tickets.push_back(entry->second);
-    std::sort(tickets.begin(), tickets.end());
-    tickets.resize(std::min(tickets.size(), count));
-    for (const Ticket ticket : tickets) {
-      const auto waiter = waiters_.find(ticket);
-      woken.push_back(std::move(waiter->second.wake));
-      waiters_.erase(waiter);
-      const auto [from, to] = by_key_.equal_range(std::string(key));
-      by_key_.erase(std::find_if(from, to, [&](const auto& e) { return e.second == ticket; }));
-      --waiting_;
+  const std::string name(key);
+  std::optional<Ticket> last;  // who comes while others are woken has seen what there is
+  for (std::vector<Wake> woken; count > 0; count -= woken.size()) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!last) last = last_ticket_;
+      const auto entry = by_key_.find(name);
+      if (entry == by_key_.end()) return;
+      woken = take(entry, std::min(count, kWokenAtOnce), *last);
     }
+    if (woken.empty()) return;
+    for (const Wake& wake : woken) wake();
   }
-  for (const Wake& wake : woken) wake();
 }
 
 void WaitList::close() {
-  std::vector<Wake> woken;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    for (auto& [ticket, waiter] : waiters_) woken.push_back(std::move(waiter.wake));
-    waiters_.clear();
-    by_key_.clear();
-    waiting_ = 0;
+  for (;;) {
+    std::vector<Wake> woken;
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      if (by_key_.empty()) return;
+      woken = take(by_key_.begin(), kWokenAtOnce, std::numeric_limits<Ticket>::max());
+    }
+    for (const Wake& wake : woken) wake();
   }
-  for (const Wake& wake : woken) wake();
 }
 
 }  // namespace muster

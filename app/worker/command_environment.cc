@@ -1,5 +1,7 @@
 #include "app/worker/command_environment.h"
 
+#include "models/trace_context.h"
+
 namespace muster {
 
 std::vector<std::string> commandEnvironment(std::map<std::string, std::string> inherited,
@@ -14,7 +16,7 @@ std::vector<std::string> commandEnvironment(std::map<std::string, std::string> i
       {"MUSTER_WORKER_ID", service.worker_id},
       {"MUSTER_WORKER_TOKEN", service.worker_token},
       {"MUSTER_LAUNCH_TOKEN", ""},
-      {"TRACEPARENT", job.traceparent},
+      {"TRACEPARENT", readTraceparent(job.traceparent)},
   };
   for (const auto& [name, value] : put) inherited[name] = value;
   std::vector<std::string> env;

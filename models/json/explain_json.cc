@@ -16,7 +16,7 @@ constexpr std::int64_t kCount = std::numeric_limits<std::int32_t>::max();
 void checkBounds(std::int64_t min_workers, std::int64_t max_workers,
                  std::vector<FieldError>& faults) {
   if (min_workers <= max_workers) return;
-  faults.push_back({"/config/min_workers", "contradiction", "must not be above max_workers"});
+  addFault(faults, {"/config/min_workers", "contradiction", "must not be above max_workers"});
 }
 
 AdaptiveState readAdaptiveState(ObjectReader& in) {

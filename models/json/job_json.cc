@@ -19,21 +19,36 @@ constexpr double kYearSeconds = 365.0 * 24 * 3600;
 
 Millis toDuration(double seconds) { return Millis(std::llround(seconds * 1000.0)); }
 
-// A list of names, or the map form: {"gpu": "nvidia"} is `gpu=nvidia`, {"gpu": true} is `gpu`.
+// What a capability is called in the list form; nothing if its value is neither a text nor true.
+std::optional<std::string> capabilityName(const JsonValue::Iterator& entry) {
+  const auto name = entry.name();
+  if (!name || name->empty()) return std::nullopt;
+  if (const auto text = (*entry).string()) return *name + "=" + *text;
+  return (*entry).boolean() == true ? name : std::nullopt;
+}
+
+// A list of names, or the map form: {"gpu": "nvidia"} is `gpu=nvidia`, {"gpu": true} is `gpu`. Both
+// have the same limits, so that what one of them took can be read back as the other.
 std::vector<std::string> readCapabilities(ObjectReader& in, std::string_view name,
                                           std::vector<FieldError>& faults, JsonValue parent) {
   for (auto it = parent.begin(); it != parent.end(); ++it) {
     if (it.key() != name || !(*it).isObject()) continue;
     std::vector<std::string> capabilities;
     const auto map = in.object(name);
+    if (map->size() > kMaxNames) {
+      in.fault(name, "length", fmt::format("must have 0 to {} names", kMaxNames));
+      return capabilities;
+    }
     ObjectReader entries(*map, in.pointer(name), faults);
     for (auto entry = map->begin(); entry != map->end(); ++entry) {
-      if (const auto text = (*entry).string()) {
-        capabilities.push_back(entry.key() + "=" + *text);
-      } else if ((*entry).boolean() == true) {
-        capabilities.push_back(entry.key());
+      auto capability = capabilityName(entry);
+      if (!capability) {
+        entries.fault(entry.key(), "type", "must be a name with a string or true");
+      } else if (capability->size() > kMaxNameBytes) {
+        entries.fault(entry.key(), "length",
+                      fmt::format("must have at most {} bytes as name=value", kMaxNameBytes));
       } else {
-        entries.fault(entry.key(), "type", "must be a string or true");
+        capabilities.push_back(*std::move(capability));
       }
     }
     return capabilities;
@@ -97,8 +112,8 @@ std::string readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {
   std::size_t index = 0;
   for (auto it = artifacts->begin(); it != artifacts->end(); ++it, ++index) {
     if ((*it).isObject()) continue;
-    faults.push_back(
-        {fmt::format("{}/{}", in.pointer("artifacts"), index), "type", "must be an object"});
+    addFault(faults,
+             {fmt::format("{}/{}", in.pointer("artifacts"), index), "type", "must be an object"});
   }
   return std::string(artifacts->raw());
 }
@@ -173,10 +188,13 @@ std::string writePlacement(const Placement& placement) {
 }
 
 Placement parsePlacement(std::string_view text) {
-  const auto doc = JsonDoc::parse(text);
-  if (!doc) return {};
-  std::vector<FieldError> none;
-  return readPlacement(doc->root(), "", none);
+  if (text.empty()) return {};
+  std::vector<FieldError> faults;
+  if (const auto doc = JsonDoc::parse(text)) {
+    Placement placement = readPlacement(doc->root(), "", faults);
+    if (faults.empty()) return placement;
+  }
+  return nowhere();
 }
 
 RetryPolicy overridden(RetryPolicy policy, std::string_view retry) {

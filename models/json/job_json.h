@@ -13,7 +13,8 @@ namespace muster {
 
 // The same placement always gives the same text; empty when nothing is constrained.
 std::string writePlacement(const Placement& placement);
-// What writePlacement() wrote.
+// What writePlacement() wrote, and nothing constrained for an empty text. A text that cannot be
+// read is a placement that no worker meets.
 Placement parsePlacement(std::string_view text);
 
 // The policy with what a job's `retry` overrides of it; an empty text overrides nothing.

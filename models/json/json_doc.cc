@@ -374,11 +374,14 @@ JsonValue::Iterator JsonValue::end() const {
   return Iterator(*doc_, node.next, isObject());
 }
 
+std::optional<std::string> JsonValue::Iterator::name() const {
+  return JsonValue(*doc_, node_).string();
+}
+
 std::string JsonValue::Iterator::key() const {
-  const JsonValue name(*doc_, node_);
   // A key with a NUL or half a surrogate pair is no key of ours: show it as it was written.
-  if (auto text = name.string()) return *std::move(text);
-  return std::string(name.raw());
+  if (auto text = name()) return *std::move(text);
+  return std::string(JsonValue(*doc_, node_).raw());
 }
 
 JsonValue JsonValue::Iterator::operator*() const {

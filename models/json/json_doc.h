@@ -55,6 +55,8 @@ class JsonValue {
 class JsonValue::Iterator {
  public:
   std::string key() const;  // unescaped; only in an object
+  // The same; nothing for a name with a NUL or a lone surrogate.
+  std::optional<std::string> name() const;
   JsonValue operator*() const;
   Iterator& operator++();
   bool operator==(const Iterator& other) const { return node_ == other.node_; }

@@ -28,10 +28,14 @@ std::string escapePointer(std::string_view name) {
 
 }  // namespace
 
+void addFault(std::vector<FieldError>& faults, FieldError fault) {
+  if (faults.size() < kMostFaults) faults.push_back(std::move(fault));
+}
+
 ObjectReader::ObjectReader(JsonValue value, std::string pointer, std::vector<FieldError>& faults)
     : pointer_(std::move(pointer)), faults_(&faults) {
   if (!value.isObject()) {
-    faults_->push_back({pointer_, "type", "must be an object"});
+    addFault(*faults_, {pointer_, "type", "must be an object"});
     return;
   }
   members_.reserve(value.size());
@@ -73,7 +77,7 @@ std::string ObjectReader::pointer(std::string_view name) const {
 }
 
 void ObjectReader::fault(std::string_view name, std::string code, std::string detail) {
-  faults_->push_back({pointer(name), std::move(code), std::move(detail)});
+  addFault(*faults_, {pointer(name), std::move(code), std::move(detail)});
 }
 
 std::optional<bool> ObjectReader::boolean(std::string_view name) {
@@ -170,7 +174,7 @@ std::optional<std::vector<std::string>> ObjectReader::texts(std::string_view nam
   for (auto it = items->begin(); it != items->end(); ++it, ++index) {
     auto text = (*it).string();
     if (!text || text->empty() || text->size() > max_bytes) {
-      faults_->push_back({fmt::format("{}/{}", pointer(name), index), "type",
+      addFault(*faults_, {fmt::format("{}/{}", pointer(name), index), "type",
                           fmt::format("must be a string of 1 to {} bytes", max_bytes)});
     } else {
       texts.push_back(*std::move(text));
@@ -220,8 +224,10 @@ void ObjectReader::finish() {
 Status checkFaults(std::vector<FieldError> faults) {
   if (faults.empty()) return {};
   Error error{ErrorCode::kInvalid, {}};
-  error.detail = faults.size() == 1 ? fmt::format("{} {}", faults[0].pointer, faults[0].detail)
-                                    : fmt::format("{} fields are not valid", faults.size());
+  error.detail = faults.size() == 1
+                     ? fmt::format("{} {}", faults[0].pointer, faults[0].detail)
+                     : fmt::format("{}{} fields are not valid",
+                                   faults.size() < kMostFaults ? "" : "at least ", faults.size());
   error.fields = std::move(faults);
   return tl::unexpected<Error>(std::move(error));
 }

@@ -13,6 +13,10 @@
 
 namespace muster {
 
+// A request with more faults is not read for the sake of their number: the rest is not noted.
+inline constexpr std::size_t kMostFaults = 1000;
+void addFault(std::vector<FieldError>& faults, FieldError fault);
+
 // Reads the fields of one JSON object and notes every fault with its JSON pointer, so that a
 // client learns of all its mistakes at once. Each getter gives the value when it is there and
 // right; `null` counts as absent. finish() notes the fields nobody asked for.

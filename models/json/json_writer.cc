@@ -4,12 +4,17 @@
 #include <charconv>
 #include <cmath>
 
+#include "models/json/utf8.h"
+
 namespace muster {
 namespace {
 
-bool needsEscape(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f;
-}
+// Characters that stand in a string as they are, without a look at what follows.
+constexpr std::array<bool, 256> kWrittenAsIs = [] {
+  std::array<bool, 256> plain{};
+  for (unsigned c = 0x20; c < 0x7f; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
 
 void appendEscaped(std::string& out, char c) {
   switch (c) {
@@ -40,11 +45,20 @@ void appendEscaped(std::string& out, char c) {
 void appendQuoted(std::string& out, std::string_view text) {
   out += '"';
   std::size_t from = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!needsEscape(text[i])) continue;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = kWrittenAsIs[byte] ? 1 : byte < 0x80 ? 0 : utf8Length(text, i);
+    if (length > 0) {
+      i += length;
+      continue;
+    }
     out.append(text, from, i - from);
-    appendEscaped(out, text[i]);
-    from = i + 1;
+    if (byte < 0x80) {
+      appendEscaped(out, text[i]);
+    } else {
+      out += kReplacement;
+    }
+    from = ++i;
   }
   out.append(text, from);
   out += '"';

@@ -10,8 +10,9 @@
 
 namespace muster {
 
-// Builds one JSON text by appending. The caller keeps the order right: key() before each member's
-// value, begin… and end… in pairs. Absent optionals are left out by field().
+// Builds one JSON text by appending. In names and strings bytes that are no UTF-8 become U+FFFD.
+// The caller keeps the order right: key() before each member's value, begin… and end… in pairs.
+// Absent optionals are left out by field().
 class JsonWriter {
  public:
   JsonWriter& beginObject() { return open('{'); }

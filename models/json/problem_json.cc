@@ -1,8 +1,18 @@
 #include "models/json/problem_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/json/json_reader.h"
 #include "models/json/json_writer.h"
 
 namespace muster {
+namespace {
+
+constexpr std::size_t kMostListed = 100;
+
+}  // namespace
 
 std::string writeProblem(const Error& error, std::string_view instance,
                          std::string_view request_id) {
@@ -15,9 +25,15 @@ std::string writeProblem(const Error& error, std::string_view instance,
   if (!error.leader_url.empty()) out.field("leader_url", error.leader_url);
   if (!error.fields.empty()) {
     out.key("errors").beginArray();
-    for (const FieldError& field : error.fields) {
+    const auto add = [&out](const FieldError& field) {
       out.beginObject().field("pointer", field.pointer).field("code", field.code);
       out.field("detail", field.detail).endObject();
+    };
+    const std::size_t listed = std::min(error.fields.size(), kMostListed);
+    for (std::size_t i = 0; i < listed; ++i) add(error.fields[i]);
+    if (const std::size_t more = error.fields.size() - listed; more > 0) {
+      const bool is_all = error.fields.size() < kMostFaults;
+      add({"", "more", fmt::format("{}{} more are not listed", is_all ? "" : "at least ", more)});
     }
     out.endArray();
   }

@@ -6,6 +6,8 @@
 
 namespace muster {
 
+inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
 // The length of the UTF-8 sequence at `at`, or 0 when it is not well-formed (RFC 3629).
 inline std::size_t utf8Length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) -> unsigned {
@@ -30,13 +32,22 @@ inline std::size_t utf8Length(std::string_view text, std::size_t at) {
   return 0;
 }
 
+inline bool isUtf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8Length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 // Every byte that is no UTF-8 becomes U+FFFD.
 inline std::string validUtf8(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t length = utf8Length(bytes, at);
-    text.append(length == 0 ? "\xEF\xBF\xBD" : bytes.substr(at, length));
+    text.append(length == 0 ? kReplacement : bytes.substr(at, length));
     at += length == 0 ? 1 : length;
   }
   return text;
@@ -47,7 +58,7 @@ inline std::string storableText(std::string_view bytes) {
   std::string text;
   for (const char c : validUtf8(bytes)) {
     if (c == '\0') {
-      text += "\xEF\xBF\xBD";
+      text += kReplacement;
     } else {
       text += c;
     }

@@ -26,7 +26,7 @@ WebhookChange readFields(ObjectReader& in, const UrlRule& is_url, std::vector<Fi
   change.types = in.texts("types", kMaxTypes, kMaxTypeBytes);
   for (std::size_t i = 0; change.types && i < change.types->size(); ++i) {
     if (isKnownTypePattern((*change.types)[i])) continue;
-    faults.push_back({in.pointer("types") + "/" + std::to_string(i), "choice",
+    addFault(faults, {in.pointer("types") + "/" + std::to_string(i), "choice",
                       "must be a type of event like job.completed, or job.* for all of jobs"});
   }
   change.pool = in.text("pool_id", 0, 128);

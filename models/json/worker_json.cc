@@ -8,12 +8,10 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxObjectBytes = 65'536;
-
 std::optional<std::string> readObjectText(ObjectReader& in, std::string_view name) {
   const auto value = in.object(name);
   if (!value) return std::nullopt;
-  if (value->raw().size() > kMaxObjectBytes) {
+  if (value->raw().size() > kMaxWorkerObjectBytes) {
     in.fault(name, "length", "must not be larger than 64 KiB");
     return std::nullopt;
   }

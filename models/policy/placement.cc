@@ -15,6 +15,7 @@ bool Placement::empty() const { return *this == Placement{}; }
 
 std::optional<std::string> placementObstacle(const Placement& placement, const WorkerTraits& worker,
                                              int running_on_node) {
+  if (placement.unreadable) return "the placement cannot be read";
   if (contains(placement.forbidden_nodes, worker.node))
     return "node " + worker.node + " is forbidden";
   if (placement.allowed_nodes && !contains(*placement.allowed_nodes, worker.node)) {

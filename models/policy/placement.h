@@ -16,9 +16,18 @@ struct Placement {
   std::optional<int> max_parallel_per_node;
   std::string region;
 
+  bool unreadable = false;  // what it asks for is not known: nobody may run the job
+
   bool empty() const;
   bool operator==(const Placement&) const = default;
 };
+
+// The placement of a job whose own cannot be read: no worker meets it.
+inline Placement nowhere() {
+  Placement placement;
+  placement.unreadable = true;
+  return placement;
+}
 
 // What the claim knows of the worker that asks. An unregistered worker has nothing.
 struct WorkerTraits {

@@ -102,6 +102,7 @@ std::string nobodyHasAll(const Placement& placement, const PlacementSupply& supp
 }
 
 std::string reasonHere(const Placement& placement, const PlacementSupply& supply) {
+  if (placement.unreadable) return "its placement cannot be read; push it again";
   const bool names_nodes = placement.allowed_nodes || !placement.forbidden_nodes.empty();
   if (names_nodes &&
       !anybody(supply, [&](const auto& worker) { return mayRunOn(placement, worker.node); })) {
@@ -142,9 +143,9 @@ Names nodesThatMight(const Placement& placement, const PlacementSupply& supply) 
 }  // namespace
 
 bool isPlaceable(const Placement& placement, const PlacementSupply& supply) {
-  const bool asks_nothing = placement.executors.empty() && placement.capabilities.empty() &&
-                            !placement.allowed_nodes && placement.forbidden_nodes.empty() &&
-                            placement.region.empty();
+  const bool asks_nothing = !placement.unreadable && placement.executors.empty() &&
+                            placement.capabilities.empty() && !placement.allowed_nodes &&
+                            placement.forbidden_nodes.empty() && placement.region.empty();
   return asks_nothing || anybody(supply, [&](const auto& worker) {
            return !placementObstacle(placement, worker, 0);
          });

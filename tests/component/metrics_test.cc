@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 const std::string kHostile = "a\"} 1\nmuster_x{pool=\"\\";
 const std::string kEscaped = R"(a\"} 1\nmuster_x{pool=\"\\)";
 
-bool shows(const Metrics& metrics, const std::string& line) {
+bool shows(Metrics& metrics, const std::string& line) {
   const std::string text = metrics.expose({{"p", {}, 0, 1}}, true);
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
@@ -132,6 +132,47 @@ TEST(MetricsOfWorkers, cannotBeForgedByTheNameOfAPool) {
         "muster_workers{pool=\"" + kEscaped + "\",status=\"active\"} 0"}) {
     EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << "\n" << text;
   }
+}
+
+TEST(MetricsOfPools, have_labels_of_their_own_up_to_a_thousand) {
+  Metrics metrics;
+  withRoutes(metrics);
+  std::vector<Metrics::PoolGauges> pools;
+  std::vector<Event> events;
+  for (int i = 0; i < 1003; ++i) {
+    Metrics::PoolGauges& pool = pools.emplace_back();
+    pool.pool = "p" + std::to_string(i);
+    pool.stats.pending = 10;
+    pool.stats.oldest_pending_seconds = i;
+    pool.min_workers = 1;
+    pool.max_workers = 2;
+    Event& claimed = events.emplace_back();
+    claimed.type = event_type::kJobClaimed;
+    claimed.pool = pool.pool;
+    claimed.job = "j";
+    claimed.took = 20ms;
+  }
+  metrics.countEvents(events);
+  metrics.countExit("p1000", "ok");
+  metrics.countExit("p1002", "ok");
+  const std::string text = metrics.expose(pools, true);
+  const auto shows_line = [&text](const std::string& name, const std::string& labels,
+                                  const std::string& value) {
+    const std::string line = name + "{pool=" + labels + "} " + value;
+    EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line;
+  };
+  const std::string other = "\"(other)\"";
+  shows_line("muster_pool_jobs", R"("p999",status="pending")", "10");
+  shows_line("muster_pool_jobs", other + R"(,status="pending")", "30");
+  shows_line("muster_pool_oldest_pending_seconds", other, "1002");
+  shows_line("muster_pool_workers_min", other, "3");
+  shows_line("muster_pool_workers_max", other, "6");
+  shows_line("muster_jobs_claimed_total", "\"p0\"", "1");
+  shows_line("muster_jobs_claimed_total", other, "3");
+  shows_line("muster_worker_exits_total", other + R"(,reason="ok")", "2");
+  shows_line("muster_job_wait_seconds_count", other, "3");
+  shows_line("muster_job_wait_seconds_bucket", other + R"(,le="0.05")", "3");
+  EXPECT_EQ(text.find("\"p1000\""), std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -76,6 +77,43 @@ TEST(WaitList, every_waiter_is_called_once_under_concurrent_wakes) {
   }
   waits.close();
   EXPECT_EQ(calls, 2 * kWaiters);
+}
+
+TEST(WaitList, is_open_to_others_while_thousands_are_woken) {
+  WaitList waits;
+  const auto generation = waits.generation("pool");
+  std::vector<int> woken;
+  std::size_t entered = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    waits.wait("pool", generation, [&, i] {
+      woken.push_back(i);
+      // Whoever is woken may wait again at once; the list is not locked meanwhile.
+      if (waits.wait("pool", waits.generation("pool"), [&entered] { ++entered; }) != 0) return;
+      ADD_FAILURE() << "the new wait ended at once";
+    });
+  }
+  waits.wake("pool", 1'000'000);
+  ASSERT_EQ(woken.size(), 10'000U);
+  EXPECT_TRUE(std::is_sorted(woken.begin(), woken.end())) << "longest waiting first";
+  EXPECT_EQ(entered, 0U) << "who came meanwhile waits for the next wake";
+  waits.close();
+  EXPECT_EQ(entered, 10'000U);
+}
+
+TEST(WaitList, wakes_no_more_than_asked_however_many_wait) {
+  WaitList waits;
+  const auto generation = waits.generation("pool");
+  std::size_t woken = 0;
+  std::vector<WaitList::Ticket> tickets;
+  for (int i = 0; i < 1000; ++i) {
+    tickets.push_back(waits.wait("pool", generation, [&woken] { ++woken; }));
+  }
+  waits.wake("pool", 130);
+  EXPECT_EQ(woken, 130U);
+  EXPECT_FALSE(waits.cancel(tickets[129]));
+  EXPECT_TRUE(waits.cancel(tickets[130]));
+  waits.wake("pool", 1000);
+  EXPECT_EQ(woken, 999U);
 }
 
 }  // namespace

@@ -242,6 +242,19 @@ TEST_F(Hooks, check_githubs_signature_of_the_raw_bytes) {
   EXPECT_TRUE(isProblem(http_.post(path(), R"({"a":1})", good), 401));
 }
 
+TEST_F(Hooks, that_are_signed_take_the_pool_of_the_body_before_that_of_the_query) {
+  makeHook(R"(,"auth":{"type":"hmac_sha256","secrets":["s3"]},"input":{"job_from":""})");
+  const auto send = [this](const std::string& body, const std::string& pool) {
+    const Headers headers = {{"X-Hub-Signature-256", "sha256=" + hmacSha256Hex("s3", body)}};
+    return http_.post(path() + "?pool_id=" + pool, body, headers).status;
+  };
+  EXPECT_EQ(send(R"({"pool_id":)" + inQuotes(pool_.name()) + "}", name("elsewhere")), 202);
+  EXPECT_EQ(dataOfJobs().size(), 1U);
+  EXPECT_EQ(http_.get("/v1/pools/" + name("elsewhere")).status, 404);
+  EXPECT_EQ(send(R"({"a":1})", pool_.name()), 202) << "the body names none";
+  EXPECT_EQ(dataOfJobs().size(), 2U);
+}
+
 TEST_F(Hooks, check_standard_webhooks) {
   const std::string key(24, 'k');
   makeHook(R"(,"auth":{"type":"standard","secrets":["whsec_)" + encodeBase64(key) + "\"]}");

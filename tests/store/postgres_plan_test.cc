@@ -128,7 +128,7 @@ TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {
   for (const char* statement :
        {"placed AS (SELECT", "SET status = 'done'", "ORDER BY available_at LIMIT 1)",
         "worker_id = ANY", "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT",
-        "UPDATE jobs SET", "SET delayed = 0", "SELECT first.lane_id", "AS wanted(lane)",
+        "UPDATE jobs SET", "SET delayed = 0", "SELECT first.lane_id", "AS wanted(lane, turn)",
         "j.created_at FROM jobs", "GROUP BY 1"}) {
     const auto plans = plansOf(log, statement);
     EXPECT_FALSE(plans.empty()) << statement;

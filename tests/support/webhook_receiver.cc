@@ -59,6 +59,19 @@ WebhookReceiver::WebhookReceiver(Answer answer) : answer_(std::move(answer)) {
   listener_ = std::jthread([this] { listen(); });
 }
 
+namespace {
+
+bool sendAll(int connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
 WebhookReceiver::~WebhookReceiver() {
   {
     const std::lock_guard lock(mutex_);
@@ -140,8 +153,8 @@ void WebhookReceiver::serve(int connection) {
       ended_.wait(lock, [this] { return ending_; });
       break;
     }
-    const std::string text = textOf(answer);
-    if (::send(connection, text.data(), text.size(), MSG_NOSIGNAL) < 0) break;
+    const std::string text = answer.raw.empty() ? textOf(answer) : answer.raw;
+    if (!sendAll(connection, text) || !answer.raw.empty()) break;
   }
   const std::lock_guard lock(mutex_);
   connections_.erase(connection);

@@ -28,7 +28,8 @@ struct ReceiverAnswer {
   int status = 204;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
-  bool never = false;  // the caller is left waiting until the receiver goes away
+  std::string raw = {};  // bytes to send instead, after which the connection is closed
+  bool never = false;    // the caller is left waiting until the receiver goes away
 };
 
 // A server on a free port of loopback that notes every call and answers as it is told.

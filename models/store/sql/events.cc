@@ -21,6 +21,7 @@ constexpr Sql kRemoveOldEvents{
     "(SELECT max(seq) FROM events) ORDER BY seq LIMIT $2) AND at < $1"};
 
 constexpr int kLookAtMost = 20'000;
+constexpr std::size_t kMostDetails = 1U << 20;  // bytes, of a page
 
 }  // namespace
 
@@ -79,6 +80,7 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
   }
   EventPage page;
   page.read_to = after;
+  std::size_t bytes = 0;
   // The events of a job that was removed are found by looking at all.
   const std::int64_t job = filter.job.empty() ? 0 : seqOfJob(filter.job);
   const auto fetch = [&](int count) {
@@ -88,7 +90,9 @@ Result<EventPage> Events::list(std::int64_t after, const EventFilter& filter, in
   page.more = look(limit, fetch, [&](Event event) {
     const std::int64_t seq = event.seq;
     if (filter.matches(event)) {
-      if (page.events.size() == static_cast<std::size_t>(limit)) return false;
+      if (page.events.size() == static_cast<std::size_t>(limit) || bytes > kMostDetails)
+        return false;
+      bytes += event.details.size();
       page.events.push_back(std::move(event));
     }
     page.read_to = seq;

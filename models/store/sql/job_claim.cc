@@ -13,11 +13,12 @@ namespace {
 constexpr int kProbeChoice = 16;  // among so many a probe is chosen
 
 // kHeadOfLane where others claim too: what they hold is passed over before its data is looked up.
-constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOB_WITH_DATA_OF(
+// What does not fit is held too until the commit, and others pass over it so long.
+constexpr Sql kFreeHeadOfLane{MUSTER_SELECT_JOBS_THAT_FIT(
     "(SELECT * FROM jobs WHERE lane_id = $1 AND status = 'pending' "
     "AND delayed = 0 AND (expires_at IS NULL OR expires_at > $2) "
-    "ORDER BY priority DESC, seq LIMIT $3 /*skip_locked jobs*/)") "ORDER BY j.priority DESC, "
-                                                                  "j.seq"};
+    "ORDER BY priority DESC, seq LIMIT $3 /*skip_locked jobs*/) AS chosen",
+    "sized.priority DESC, sized.seq") "ORDER BY j.priority DESC, j.seq"};
 #define MUSTER_TAKE_JOB                                                               \
   "UPDATE jobs AS j SET status = 'claimed', delayed = 0, attempts = j.attempts + 1, " \
   "version = j.version + 1, error = NULL, reason = NULL, progress = NULL, "           \
@@ -149,9 +150,18 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   }
   std::vector<Row> found;
   {
-    const Sql head = s_.db.hasPeers() ? kFreeHeadOfLane : kHeadOfLane;
-    auto rows = s_.db.query(head, lane.id, s_.now, allowed ? kProbeChoice : max);
-    while (rows.next()) found.push_back(readRow(*rows, true));
+    const int most = allowed ? kProbeChoice : max;
+    const std::size_t most_bytes = s_.rules.max_answer_bytes;
+    auto rows = s_.db.hasPeers() ? s_.db.query(kFreeHeadOfLane, lane.id, s_.now, most,
+                                               static_cast<std::int64_t>(most_bytes))
+                                 : s_.db.query(kHeadOfLane, lane.id, s_.now, most);
+    std::size_t bytes = 0;
+    while (rows.next() && !rows->isNull(kDataColumn)) {
+      Row row = readRow(*rows, true);
+      bytes += payloadBytes(row.job);
+      if (bytes > most_bytes && !found.empty()) break;
+      found.push_back(std::move(row));
+    }
   }
   if (found.empty()) return jobs;
   if (allowed) {

@@ -1,4 +1,6 @@
 // Jobs come into being.
+#include <unordered_map>
+
 #include "models/json/job_json.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
@@ -19,7 +21,32 @@ constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.pool_id = $1 AND j.unique_key = $2 "
                           "AND j.status IN ('pending', 'claimed')"};
 
+// Of its data: SQLite 3.40 has no octet_length(), PostgreSQL no length of a BLOB.
+#define MUSTER_SIZE_OF_LIVING(size)                                                          \
+  "SELECT " size                                                                             \
+  " FROM jobs j JOIN job_payloads p ON p.seq = j.seq WHERE j.pool_id = $1 AND j.unique_key " \
+  "= $2 AND j.status IN ('pending', 'claimed')"
+constexpr Sql kSizeOfLiving{MUSTER_SIZE_OF_LIVING("length(CAST(p.data AS BLOB))")};
+constexpr Sql kSizeOfLivingThere{MUSTER_SIZE_OF_LIVING("octet_length(p.data)")};
+
 }  // namespace
+
+std::size_t Jobs::twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs) {
+  std::unordered_map<std::string_view, std::size_t> sizes;
+  std::size_t bytes = 0;
+  for (const NewJob& job : jobs) {
+    if (job.unique_key.empty()) continue;
+    const auto [known, is_first] = sizes.try_emplace(job.unique_key, job.data.size());
+    if (is_first) {
+      auto living =
+          s_.db.query(s_.db.hasPeers() ? kSizeOfLivingThere : kSizeOfLiving, pool, job.unique_key);
+      if (!living.next()) continue;
+      known->second = static_cast<std::size_t>(living->integer(0));
+    }
+    bytes += known->second;
+  }
+  return bytes;
+}
 
 Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
   if (!given.unique_key.empty()) {

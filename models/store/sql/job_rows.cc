@@ -1,10 +1,12 @@
 // Reading jobs: rows, single jobs, pages, attempts.
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "models/json/job_json.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/sql_array.h"
 
 namespace muster {
 namespace {
@@ -13,12 +15,17 @@ constexpr Sql kFindFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1"};
 constexpr Sql kFindState{MUSTER_SELECT_JOB "WHERE j.id = $1"};
 constexpr Sql kHoldFull{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.id = $1 /*for_update j*/"};
 constexpr Sql kHoldState{MUSTER_SELECT_JOB "WHERE j.id = $1 /*for_update j*/"};
-constexpr Sql kPageOfJobs{MUSTER_SELECT_JOB_WITH_DATA
-                          "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq < $3 AND j.seq >= $4 "
-                          "ORDER BY j.seq DESC LIMIT $5"};
+constexpr Sql kSeqsOfJobs{
+    "SELECT seq FROM jobs WHERE lane_id = $1 AND status = $2 AND seq < $3 AND seq >= $4 "
+    "ORDER BY seq DESC LIMIT $5"};
+constexpr Sql kFindSeq{MUSTER_SELECT_JOB_WITH_DATA "WHERE j.seq = $1"};
+// PostgreSQL: several at once.
+constexpr Sql kFindSeqs{MUSTER_SELECT_JOB_WITH_DATA
+                        "WHERE j.seq = ANY (CAST($1 AS BIGINT[])) ORDER BY j.seq DESC"};
 constexpr Sql kAttempts{
     "SELECT attempt, worker_id, claimed_at, ended_at, outcome, error, exit_code, exit_signal, "
-    "max_rss_bytes, output_tail, error_class FROM attempts WHERE seq = $1 ORDER BY attempt_id"};
+    "max_rss_bytes, output_tail, error_class FROM attempts WHERE seq = $1 "
+    "ORDER BY attempt_id DESC LIMIT $2"};
 constexpr Sql kPoolOfJob{"SELECT pool_id FROM jobs WHERE id = $1"};
 constexpr Sql kLaneIds{
     "SELECT lane_id FROM lanes WHERE pool_id = $1 AND (CAST($2 AS TEXT) IS NULL OR tenant = $2)"};
@@ -26,7 +33,8 @@ constexpr Sql kLaneIds{
 constexpr Sql kFirstSince{"SELECT seq FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1"};
 
 constexpr std::size_t kPageBytes = 4 << 20;
-constexpr int kSentAtOnce = 20;
+constexpr int kSentAtOnce = 20;  // a database elsewhere sends all it is asked for, however large
+constexpr int kMostAttempts = 200;
 constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 std::optional<int> maybeInt(const SqlRows& row, int column) {
@@ -113,8 +121,9 @@ std::vector<Attempt> Jobs::attempts(const JobId& id) {
   std::vector<Attempt> attempts;
   const auto row = load(id, false);
   if (!row) return attempts;
-  auto rows = s_.db.query(kAttempts, row->seq);
-  while (rows.next()) {
+  std::size_t bytes = 0;
+  auto rows = s_.db.query(kAttempts, row->seq, kMostAttempts);
+  while (bytes <= kPageBytes && rows.next()) {
     Attempt& attempt = attempts.emplace_back();
     attempt.attempt = static_cast<int>(rows->integer(0));
     attempt.worker = rows->string(1);
@@ -127,7 +136,9 @@ std::vector<Attempt> Jobs::attempts(const JobId& id) {
     attempt.max_rss_bytes = rows->maybeInteger(8);
     attempt.output_tail = rows->string(9);
     attempt.error_class = rows->string(10);
+    bytes += attempt.error.size() + attempt.output_tail.size();
   }
+  std::reverse(attempts.begin(), attempts.end());
   const Job& job = row->job;
   if (job.status == JobStatus::kClaimed || job.status == JobStatus::kDone) {
     Attempt& last = attempts.emplace_back();
@@ -140,13 +151,33 @@ std::vector<Attempt> Jobs::attempts(const JobId& id) {
   return attempts;
 }
 
+// The newest of these statuses below a number, with that many at most.
+std::vector<std::int64_t> Jobs::newest(const std::vector<std::int64_t>& lanes,
+                                       const std::vector<JobStatus>& statuses, std::int64_t below,
+                                       std::int64_t from, std::size_t count) {
+  std::vector<std::int64_t> seqs;
+  const auto keepNewest = [&] {
+    std::sort(seqs.begin(), seqs.end(), std::greater<>());
+    seqs.resize(std::min(seqs.size(), count));
+  };
+  for (const std::int64_t lane : lanes) {
+    for (const JobStatus status : statuses) {
+      auto rows = s_.db.query(kSeqsOfJobs, lane, name(status), below, from,
+                              static_cast<std::int64_t>(count));
+      while (rows.next()) seqs.push_back(rows->integer(0));
+    }
+    if (seqs.size() > 2 * count) keepNewest();
+  }
+  keepNewest();
+  return seqs;
+}
+
 JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::string& cursor,
                    int limit) {
   std::vector<JobStatus> statuses = filter.statuses;
   if (statuses.empty()) {
     for (std::size_t i = 0; i < kJobStatuses; ++i) statuses.push_back(static_cast<JobStatus>(i));
   }
-  const std::int64_t below = cursor.empty() ? kNoBound : std::stoll(cursor);
   std::int64_t from = 0;
   if (filter.created_after) {
     IdMaker bound([](std::uint8_t* out, std::size_t size) { std::fill_n(out, size, 0); });
@@ -154,40 +185,33 @@ JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::strin
     if (!first.next()) return {};
     from = first->integer(0);
   }
-
-  std::vector<Row> found;
-  bool cut = false;  // a lane has more than the page can carry
-  for (const std::int64_t lane : lanesOf(pool, filter.tenant)) {
-    for (const JobStatus status : statuses) {
-      std::size_t bytes = 0;
-      std::int64_t next = below;
-      for (int left = limit + 1, got = 0, asked = 0; left > 0 && bytes <= kPageBytes; left -= got) {
-        // A database elsewhere sends all it is asked for, however large.
-        asked = s_.db.hasPeers() ? std::min(left, kSentAtOnce) : left;
-        got = 0;
-        auto rows = s_.db.query(kPageOfJobs, lane, name(status), next, from, asked);
-        while (bytes <= kPageBytes && rows.next()) {
-          found.push_back(readRow(*rows, true));
-          bytes += found.back().job.data.size() + found.back().job.result.value_or("").size();
-          next = found.back().seq;
-          ++got;
-        }
-        if (got < asked) break;
-      }
-      cut = cut || bytes > kPageBytes;
-    }
-  }
-  std::sort(found.begin(), found.end(), [](const Row& a, const Row& b) { return a.seq > b.seq; });
-
+  // Jobs are chosen by their numbers, and read only once it is known which are on the page.
+  const std::vector<std::int64_t> seqs =
+      newest(lanesOf(pool, filter.tenant), statuses, cursor.empty() ? kNoBound : std::stoll(cursor),
+             from, static_cast<std::size_t>(limit) + 1);
   JobPage page;
   std::size_t bytes = 0;
-  for (Row& row : found) {
-    if (page.jobs.size() == static_cast<std::size_t>(limit) || bytes > kPageBytes) break;
-    bytes += row.job.data.size() + row.job.result.value_or("").size();
+  const auto take = [&](Row row) {
+    bytes += payloadBytes(row.job);
+    if (page.jobs.size() == static_cast<std::size_t>(limit)) return false;
+    if (bytes > kPageBytes && !page.jobs.empty()) return false;
     page.next_cursor = std::to_string(row.seq);
     page.jobs.push_back(std::move(row.job));
+    return true;
+  };
+  const std::size_t at_once = s_.db.hasPeers() ? kSentAtOnce : 1;
+  for (std::size_t first = 0; first < seqs.size(); first += at_once) {
+    SqlArray wanted;
+    for (std::size_t i = first; i < std::min(first + at_once, seqs.size()); ++i) {
+      wanted.addOrNull(std::optional(seqs[i]));
+    }
+    auto rows = s_.db.hasPeers() ? s_.db.query(kFindSeqs, wanted.text())
+                                 : s_.db.query(kFindSeq, seqs[first]);
+    while (rows.next()) {
+      if (!take(readRow(*rows, true))) return page;
+    }
   }
-  if (page.jobs.size() == found.size() && !cut) page.next_cursor.clear();
+  page.next_cursor.clear();
   return page;
 }
 

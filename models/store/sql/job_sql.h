@@ -22,6 +22,18 @@
   "FROM " jobs " j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
 #define MUSTER_SELECT_JOB_WITH_DATA MUSTER_SELECT_JOB_WITH_DATA_OF("jobs")
 
+// PostgreSQL: claimable jobs with what they were given, of which only so much is sent as fits into
+// $4 bytes, and that of the first job in any case. `chosen` is a choice of rows of `jobs`, locked,
+// with the order `place` in which they would be taken. The data of the others is NULL.
+#define MUSTER_SELECT_JOBS_THAT_FIT(chosen, place)                                            \
+  "SELECT " MUSTER_JOB_COLUMNS                                                                \
+  ", CASE WHEN j.upto <= $4 OR j.upto = j.own THEN j.data END, j.placement, j.affinity, "     \
+  "j.resource_refs, j.traceparent, j.retry, NULL, NULL FROM (SELECT sized.*, sum(sized.own) " \
+  "OVER (ORDER BY " place                                                                     \
+  ") AS upto FROM (SELECT chosen.*, d.data, d.placement, d.affinity, d.resource_refs, "       \
+  "d.traceparent, d.retry, octet_length(d.data) AS own FROM " chosen                          \
+  " JOIN job_payloads d ON d.seq = chosen.seq) AS sized) AS j "
+
 // The rest of the columns, of a job that has no result yet.
 #define MUSTER_PAYLOAD_OF_UNFINISHED \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, p.retry, NULL, NULL"

@@ -19,10 +19,12 @@ constexpr Sql kFirstOfLanes{
     "1) AS seq FROM lanes l WHERE l.pool_id = $1) first JOIN jobs j ON j.seq = first.seq"};
 constexpr Sql kTenants{"SELECT tenant, turn, claimed FROM tenants WHERE pool_id = $1"};
 // PostgreSQL: the first $3 jobs of each of these lanes that nobody holds.
-constexpr Sql kFreeHeadsOfLanes{MUSTER_SELECT_JOB_WITH_DATA_OF(
-    "unnest(CAST($1 AS BIGINT[])) AS wanted(lane) CROSS JOIN LATERAL (SELECT * FROM jobs "
-    "WHERE lane_id = wanted.lane AND " MUSTER_CLAIMABLE
-    "$3 /*skip_locked jobs*/)") "ORDER BY j.priority DESC, j.seq"};
+constexpr Sql kFreeHeadsOfLanes{MUSTER_SELECT_JOBS_THAT_FIT(
+    "(SELECT wanted.turn, head.*, row_number() OVER (PARTITION BY wanted.turn ORDER BY "
+    "head.priority DESC, head.seq) AS round FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY "
+    "AS wanted(lane, turn) CROSS JOIN LATERAL (SELECT * FROM jobs WHERE lane_id = wanted.lane "
+    "AND " MUSTER_CLAIMABLE "$3 /*skip_locked jobs*/) AS head) AS chosen",
+    "sized.round, sized.turn") "ORDER BY j.priority DESC, j.seq"};
 constexpr Sql kRunningOnNode{
     "SELECT count(*) FROM jobs j JOIN workers w ON w.worker_id = j.claimed_by "
     "WHERE j.status = 'claimed' AND j.lane_id = $1 AND w.host = $2"};
@@ -93,18 +95,24 @@ struct Jobs::Servable {
   }
 };
 
-// Reads the first jobs of the lane at `place`. Where a statement is a journey it brings those of
-// the lanes behind it too, as many as this claim and those that are foretold will ask for.
-void Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
-                     const TurnQueue::Place& place, std::int64_t jobs) {
+// Reads the first jobs of the lane at `place`, until their payload has so many bytes: how many it
+// has. Where a statement is a journey it brings those of the lanes behind it too, as many as this
+// claim and those that are foretold will ask for.
+std::size_t Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
+                            const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes) {
   const auto lanes = static_cast<std::int64_t>(turns.queue.size());
   const std::int64_t of_each = (jobs + lanes - 1) / lanes;
+  std::size_t read = 0;
   if (!s_.db.hasPeers()) {
     auto& [rows, all] = turns.heads[place.lane];
     auto found = s_.db.query(kHeadOfLane, place.lane, s_.now, of_each);
-    while (found.next()) rows.push_back(readRow(*found, true));
-    all = static_cast<std::int64_t>(rows.size()) < of_each;
-    return;
+    bool more = true;
+    while ((rows.empty() || read < bytes) && (more = found.next())) {
+      rows.push_back(readRow(*found, true));
+      read += payloadBytes(rows.back().job);
+    }
+    all = !more && static_cast<std::int64_t>(rows.size()) < of_each;
+    return read;
   }
   const auto foretold = std::count_if(s_.ahead.claims.begin(), s_.ahead.claims.end(),
                                       [&](const Wish& wish) { return wish.pool == pool.id; });
@@ -117,14 +125,19 @@ void Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
     wanted.addOrNull(std::optional(at->lane));
     --left;
   }
-  auto found = s_.db.query(kFreeHeadsOfLanes, wanted.text(), s_.now, of_each);
+  for (PoolTurns::Heads* heads : asked) heads->all = true;
+  auto found = s_.db.query(kFreeHeadsOfLanes, wanted.text(), s_.now, of_each,
+                           static_cast<std::int64_t>(bytes));
   while (found.next()) {
-    Row row = readRow(*found, true);
-    turns.heads[row.lane].rows.push_back(std::move(row));
+    const bool fits = !found->isNull(kDataColumn);
+    Row row = readRow(*found, fits);
+    auto& [rows, all] = turns.heads[row.lane];
+    all = all && fits && static_cast<std::int64_t>(rows.size()) + 1 < of_each;
+    if (!fits) continue;  // nor does any behind it in its lane
+    read += payloadBytes(row.job);
+    rows.push_back(std::move(row));
   }
-  for (PoolTurns::Heads* heads : asked) {
-    heads->all = static_cast<std::int64_t>(heads->rows.size()) < of_each;
-  }
+  return read;
 }
 
 // One pass over the queue is enough: what is taken or corrected only ever moves back in it.
@@ -134,6 +147,8 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
   PoolTurns& turns = turnsOf(pool);
   Servable may_serve{*this, pool.id, turns, traits};
   std::string token;  // one for all
+  const std::size_t most_bytes = s_.rules.max_answer_bytes;
+  std::size_t taken = 0, read_ahead = 0;  // bytes
   std::optional<TurnQueue::Place> at;
   while (jobs.size() < static_cast<std::size_t>(max) && (at = turns.queue.next(at))) {
     if (!may_serve(at->lane)) continue;
@@ -143,7 +158,9 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
       read = turns.heads.end();
     }
     if (read == turns.heads.end()) {
-      readHeads(pool, turns, may_serve, *at, max - static_cast<std::int64_t>(jobs.size()));
+      const std::size_t used = std::min(taken + read_ahead, most_bytes);
+      read_ahead += readHeads(pool, turns, may_serve, *at,
+                              max - static_cast<std::int64_t>(jobs.size()), most_bytes - used);
       read = turns.heads.find(at->lane);
     }
     auto& rows = read->second.rows;
@@ -156,6 +173,10 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
       turns.queue.correct(at->lane, head);
       continue;
     }
+    const std::size_t bytes = payloadBytes(rows.front().job);
+    if (!jobs.empty() && taken + bytes > most_bytes) break;
+    taken += bytes;
+    read_ahead -= std::min(read_ahead, bytes);
     Row row = std::move(rows.front());
     rows.pop_front();
     if (token.empty()) token = s_.random.token();

@@ -67,10 +67,14 @@ class Jobs {
   };
   // The caller has checked the job's times (expiresBeforeItBegins).
   Pushed push(const Pool& pool, const NewJob& job);
+  // How many bytes of data of jobs that have the unique_key of one of these already would be shown
+  // if all of them were pushed: living ones, and earlier ones among these.
+  std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
 
   // Takes up to `max` jobs for the worker: highest priority first, then of the tenant that was
   // served longest ago (those without a tenant count as one more), then in the order of creation;
-  // passing over what is delayed, paused, not for this worker, or over its tenant's limit.
+  // passing over what is delayed, paused, not for this worker, or over its tenant's limit. Stops
+  // before the job with which their payload would be more than the rules let an answer have.
   std::vector<Job> claim(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
                          int max);
   // Takes this one; kNotFound, or kNotClaimable with the reason.
@@ -99,6 +103,7 @@ class Jobs {
 
   std::optional<Job> find(const JobId& id);
   std::optional<std::string> poolOf(const JobId& id);
+  // The last ones, oldest first: fewer when their texts grow large.
   std::vector<Attempt> attempts(const JobId& id);
   // Newest first. A page ends early when its payloads grow large.
   JobPage list(const PoolId& pool, const JobFilter& filter, const std::string& cursor, int limit);
@@ -127,6 +132,7 @@ class Jobs {
 
  private:
   using Row = JobRow;
+  static constexpr int kDataColumn = 25;  // of MUSTER_SELECT_JOB_WITH_DATA
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
@@ -134,6 +140,9 @@ class Jobs {
   std::optional<Row> hold(const JobId& id, bool with_data);
   // The same for a report: nothing if the job is not in the reporter's pool.
   std::optional<Row> holdFor(const JobId& id, const Reporter& by, bool with_data);
+  std::vector<std::int64_t> newest(const std::vector<std::int64_t>& lanes,
+                                   const std::vector<JobStatus>& statuses, std::int64_t below,
+                                   std::int64_t from, std::size_t count);
   std::vector<std::int64_t> lanesOf(const PoolId& pool, const std::optional<std::string>& tenant);
 
   // By the tenant's workers, as nobody else can change it until the transaction ends.
@@ -147,8 +156,8 @@ class Jobs {
                                const WorkerTraits& traits, int max);
   PoolTurns& turnsOf(const Pool& pool);
   struct Servable;
-  void readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
-                 const TurnQueue::Place& place, std::int64_t jobs);
+  std::size_t readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
+                        const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes);
   // On a database with other writers: the job at the head of the lane, found and taken in one step,
   // for this worker or for all that are foretold to ask.
   std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);

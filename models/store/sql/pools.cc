@@ -25,6 +25,7 @@ constexpr Sql kListPools{
 constexpr Sql kInsertPool{
     "INSERT INTO pools (pool_id, settings, version, created_at, updated_at) "
     "VALUES ($1, $2, 1, $3, $3) ON CONFLICT (pool_id) DO NOTHING"};
+constexpr Sql kCountPools{"SELECT count(*) FROM pools"};
 constexpr Sql kUpdatePool{
     "UPDATE pools SET settings = $2, version = version + 1, updated_at = $3 "
     "WHERE pool_id = $1 AND version = $4"};
@@ -171,6 +172,7 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   Event event;
   event.pool = id.str();
   if (!old) {
+    if (auto ok = checkRoom(); !ok) return tl::unexpected(std::move(ok).error());
     if (s_.db.execute(kInsertPool, id, text, s_.now) == 0) return Saved{find(id), false};
     s_.catalogChanged();
     event.type = event_type::kPoolCreated;
@@ -191,6 +193,15 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
                                        : event_type::kPoolResumed;
   s_.emit(std::move(event));
   return Saved{find(id), false};
+}
+
+Status Pools::checkRoom() {
+  s_.lockLimits();  // or two services would count the same pools and each add one
+  auto rows = s_.db.query(kCountPools);
+  rows.next();
+  if (rows->integer(0) < s_.rules.max_pools) return {};
+  return fail(ErrorCode::kTooMany, "there are " + std::to_string(rows->integer(0)) +
+                                       " pools already; delete one, or raise max_pools");
 }
 
 Status Pools::remove(const PoolId& id, IfVersion if_version) {

@@ -19,6 +19,7 @@ class Pools {
   std::shared_ptr<const Pool> find(const PoolId& id);
 
   // The pool, made with the defaults when it is new and the rules allow that; else kNotFound.
+  // kTooMany when there are max_pools already, here and in put().
   Result<std::shared_ptr<const Pool>> findOrCreate(const PoolId& id);
 
   struct Saved {
@@ -60,6 +61,7 @@ class Pools {
   std::int64_t removeEmptyLanes(int limit);
 
  private:
+  Status checkRoom();  // kTooMany when there is none for one more pool
   Result<Saved> save(const PoolId& id, const PoolSettings& given, std::shared_ptr<const Pool> old);
   std::shared_ptr<const Pool> decode(const SqlRows& row);
   // Of the jobs that nobody can run, those that are due, by pool; `lanes` have a placement and

@@ -35,6 +35,8 @@ struct Lane {
 struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
   bool auto_create_pools = true;
+  std::int64_t max_pools = 10'000;
+  std::size_t max_answer_bytes = 8U << 20;  // payload of the jobs in one answer
   bool strict_workers = false;
   std::string region = "default";  // of workers that name none
   std::string host;                // where this node launches workers

@@ -18,7 +18,9 @@ namespace {
   "max_rss_bytes, node_id, registration FROM workers "
 
 constexpr Sql kFindWorker{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
-constexpr Sql kHold{MUSTER_SELECT_WORKER "WHERE worker_id = $1 /*for_update workers*/"};
+constexpr Sql kMetadata{"SELECT metadata FROM workers WHERE worker_id = $1"};
+constexpr Sql kHoldMetadata{
+    "SELECT metadata FROM workers WHERE worker_id = $1 /*for_update workers*/"};
 #define MUSTER_SELECT_CLAIMER                                                              \
   "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id, " \
   "registration FROM workers "
@@ -104,6 +106,17 @@ Status checkVersion(const Worker& worker, IfVersion if_version) {
   if (versionFits(if_version, worker.version)) return {};
   return fail(ErrorCode::kVersionMismatch,
               "the worker is at version " + std::to_string(worker.version));
+}
+
+// With what is changed of it; kInvalid when that is too much.
+Result<std::string> mergedMetadata(std::string_view metadata, const std::string& change) {
+  std::string merged = mergeObjects(metadata, change);
+  if (merged.size() <= kMaxWorkerObjectBytes) return merged;
+  const std::string why = "would have " + std::to_string(merged.size()) +
+                          " bytes together with what the worker has; the limit is " +
+                          std::to_string(kMaxWorkerObjectBytes) + ", and null removes a name";
+  return tl::unexpected(
+      Error{ErrorCode::kInvalid, "/metadata " + why, {{"/metadata", "length", why}}});
 }
 
 Event workerEvent(std::string_view type, const Worker& worker) {
@@ -199,13 +212,22 @@ Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& cha
   const auto known = claimerRow(id);
   if (!known) return tl::unexpected(noWorker(id));
   if (worker_status::isEnded(known->status)) return tl::unexpected(gone(id, known->status));
+  const auto merged = [&](Sql sql) {
+    auto rows = s_.db.query(sql, id);
+    return mergedMetadata(rows.next() ? rows->text(0) : "{}", *change.metadata);
+  };
+  if (change.metadata) {  // refused before anything is changed
+    if (auto ok = merged(kMetadata); !ok) return tl::unexpected(std::move(ok).error());
+  }
   // Jobs before their worker, as everybody locks them.
   Heartbeat beat{known->status, Jobs(s_).renewByWorker(id.str())};
   std::optional<std::string> metadata;
   if (change.metadata) {
-    auto rows = s_.db.query(kHold, id);
-    rows.next();
-    metadata = mergeObjects(readRow(*rows).metadata, *change.metadata);
+    auto locked = merged(kHoldMetadata);
+    if (!locked) {
+      throw StoreError(StoreError::Kind::kConflict, "another has changed the metadata meanwhile");
+    }
+    metadata = *std::move(locked);
   }
   s_.db.post(kWorkerHeartbeat, id, s_.now, metadata, change.metrics);
   return beat;
@@ -223,11 +245,12 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
     }
     return *worker;
   }
-  const std::string metadata =
-      change.metadata ? mergeObjects(worker->metadata, *change.metadata) : worker->metadata;
+  auto metadata = change.metadata ? mergedMetadata(worker->metadata, *change.metadata)
+                                  : Result<std::string>(worker->metadata);
+  if (!metadata) return tl::unexpected(std::move(metadata).error());
   const std::string task = change.current_task.value_or(worker->current_task);
   const std::string kept = worker_status::isEnded(status) ? worker->status : status;
-  s_.db.post(kChange, id, kept, metadata, orNull(task));
+  s_.db.post(kChange, id, kept, *metadata, orNull(task));
   if (worker_status::isEnded(status)) {
     end(*worker, status, "set");
   } else if (status == worker_status::kTerminating && status != worker->status) {
@@ -282,25 +305,30 @@ WorkerPage Workers::readPage(const WorkerFilter& filter, const std::string& curs
            isStale(worker.last_heartbeat, *filter.stale_threshold, s_.now);
   };
   // Filters look at what is read, so reading goes on until the page is full or there is no more.
-  constexpr int kChunk = 500;
+  const int chunk = s_.db.hasPeers() ? 100 : 500;
+  constexpr std::size_t kPageBytes = 4U << 20;
   WorkerPage page;
+  std::size_t bytes = 0;
   std::string after = cursor;
   for (;;) {
-    auto rows = filter.pool.empty() ? s_.db.query(kPageOfWorkers, after, kChunk)
-                                    : s_.db.query(kPageOfPool, after, kChunk, filter.pool);
+    auto rows = filter.pool.empty() ? s_.db.query(kPageOfWorkers, after, chunk)
+                                    : s_.db.query(kPageOfPool, after, chunk, filter.pool);
     int read = 0;
     while (rows.next()) {
       ++read;
       Worker worker = readRow(*rows);
       after = worker.id.str();
       if (!wanted(worker)) continue;
-      if (page.workers.size() == static_cast<std::size_t>(limit)) {
+      bytes += rows->text(8).size() + rows->text(9).size();  // capabilities, executors
+      bytes += worker.metadata.size() + worker.metrics.size();
+      const bool is_large = bytes > kPageBytes && !page.workers.empty();
+      if (is_large || page.workers.size() == static_cast<std::size_t>(limit)) {
         page.next_cursor = page.workers.back().id.str();
         return page;
       }
       page.workers.push_back(std::move(worker));
     }
-    if (read < kChunk) return page;
+    if (read < chunk) return page;
   }
 }
 

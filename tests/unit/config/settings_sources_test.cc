@@ -36,6 +36,7 @@ const std::vector<Sample> kSamples = {
     {"audit_retention_days", "7", "365", "0"},
     {"retention_hours", "1", "72", "1.5"},
     {"auto_create_pools", "off", "on", "never"},
+    {"max_pools", "7", "8", "0"},
     {"strict_workers", "on", "off", "very"},
     {"trigger_registry", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
     {"heartbeat_interval_seconds", "5", "10", "0"},

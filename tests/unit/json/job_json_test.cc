@@ -148,6 +148,55 @@ TEST(PlacementText, isReadBackAndIsOneForOneMeaning) {
   EXPECT_EQ(parsePlacement(writePlacement(nobody)), nobody) << "an empty list is not no list";
 }
 
+TEST(ReadNewJob, has_the_same_limits_for_both_forms_of_capabilities) {
+  const auto of = [](const std::string& capabilities) {
+    return faultsOfNewJob(R"({"data":1,"placement":{"requires_capabilities":)" + capabilities +
+                          "}}");
+  };
+  const std::string longest(256, 'c'), too_long(257, 'c');
+  std::string many_listed, many_mapped;
+  for (int i = 0; i < 1001; ++i) {
+    many_listed += (i > 0 ? ",\"c" : "\"c") + std::to_string(i) + '"';
+    many_mapped += (i > 0 ? ",\"c" : "\"c") + std::to_string(i) + "\":true";
+  }
+  struct Case {
+    std::string list, map;
+    bool is_taken;
+    std::string what;
+  };
+  const Case cases[] = {
+      {"[\"" + longest + "\"]", "{\"" + longest + "\":true}", true, "256 bytes"},
+      {"[\"" + too_long + "\"]", "{\"" + too_long + "\":true}", false, "257 bytes"},
+      {"[\"a=" + longest.substr(2) + "\"]", "{\"a\":\"" + longest.substr(2) + "\"}", true,
+       "256 with the value"},
+      {"[\"a=" + longest + "\"]", "{\"a\":\"" + longest + "\"}", false, "258 with the value"},
+      {"[\"\"]", "{\"\":true}", false, "no name"},
+      {R"(["a\u0000"])", R"({"a\u0000":true})", false, "a NUL"},
+      {R"(["\ud800"])", R"({"\ud800":true})", false, "half a surrogate pair"},
+      {R"(["a=\ud800"])", R"({"a":"\ud800"})", false, "half a surrogate pair in the value"},
+      {"[" + many_listed + "]", "{" + many_mapped + "}", false, "1001 of them"}};
+  for (const Case& c : cases) {
+    EXPECT_EQ(of(c.list).empty(), c.is_taken) << "list, " << c.what;
+    EXPECT_EQ(of(c.map).empty(), c.is_taken) << "map, " << c.what;
+  }
+}
+
+TEST(PlacementText, that_cannot_be_read_is_met_by_nobody) {
+  const std::string long_name(257, 'c');
+  const std::string texts[] = {"broken",
+                               "[]",
+                               "1",
+                               "{\"requires_capabilities\":1}",
+                               "{\"requires_capabilities\":[\"" + long_name + "\"]}",
+                               "{\"colour\":1}",
+                               "{\"max_parallel_per_node\":0}"};
+  for (const std::string& text : texts) {
+    const Placement placement = parsePlacement(text);
+    EXPECT_FALSE(placement.empty()) << text;
+    EXPECT_TRUE(placementObstacle(placement, {"n", "r", {long_name}, {}}, 0)) << text;
+  }
+}
+
 TEST(ReadReports, readCompleteKeepsTheResultAsWritten) {
   std::vector<FieldError> faults;
   const auto report =

@@ -71,5 +71,19 @@ TEST(JsonWriter, leavesOutAbsentFields) {
             R"({"b":2,"id":"j-1","at":"1970-01-01T00:00:00.000Z","names":["x","y\""]})");
 }
 
+TEST(JsonWriter, writes_bytes_that_are_no_utf8_as_replacement_characters) {
+  const std::pair<std::string, std::string> table[] = {
+      {"\xff", "\xEF\xBF\xBD"},
+      {"a\x80z", "a\xEF\xBF\xBDz"},
+      {"\xc3\xa4\xc3", "\xc3\xa4\xEF\xBF\xBD"},
+      {"\xed\xa0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+      {"\xf0\x9f\x98\x80\"", "\xf0\x9f\x98\x80\\\""}};
+  for (const auto& [bytes, written] : table) {
+    EXPECT_EQ(JsonWriter().value(bytes).take(), '"' + written + '"');
+    EXPECT_EQ(JsonWriter().beginObject().field(bytes, 1).endObject().take(),
+              "{\"" + written + "\":1}");
+  }
+}
+
 }  // namespace
 }  // namespace muster
