@@ -1,6 +1,7 @@
 #include "controllers/access.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -44,6 +45,7 @@ Status Principal::mayActAs(std::string_view worker_id) const {
 
 Access::Access(const Settings& settings, std::string secret, std::string_view advertised_url)
     : tokens_(settings.tokens),
+      tls_clients_(settings.tls_clients),
       origins_(settings.allowed_origins),
       loopback_only_(settings.listen.isLoopback()),
       secret_(std::move(secret)) {
@@ -68,7 +70,7 @@ std::optional<std::string> Access::workerOf(std::string_view token) const {
 }
 
 Result<Principal> Access::identify(std::string_view authorization) const {
-  if (tokens_.empty()) {
+  if (!hasTokens()) {
     return Principal{"", {Scope::kRead, Scope::kProduce, Scope::kWork, Scope::kAdmin}, ""};
   }
   constexpr std::string_view kBearer = "bearer ";
@@ -88,6 +90,16 @@ Result<Principal> Access::identify(std::string_view authorization) const {
     return Principal{"worker:" + *worker, {Scope::kWork}, *worker};
   }
   return fail(ErrorCode::kUnauthorized, "the token is not known");
+}
+
+Result<Principal> Access::identifyCertificate(std::string_view common_name) const {
+  for (const TlsClient& client : tls_clients_) {
+    if (client.subject == common_name) return Principal{client.name, client.scopes, ""};
+  }
+  return fail(ErrorCode::kUnauthorized,
+              fmt::format("no entry of tls_clients has the common name '{}'; send "
+                          "'Authorization: Bearer TOKEN'",
+                          common_name));
 }
 
 Status Access::checkHost(std::string_view host) const {

@@ -30,8 +30,13 @@ class Access {
   // 401 for a missing or wrong token. `authorization` is the header as it was sent.
   Result<Principal> identify(std::string_view authorization) const;
 
+  // 401 when no entry of tls_clients has this common name. The certificate was verified.
+  Result<Principal> identifyCertificate(std::string_view common_name) const;
+  // False: certificates mean nothing.
+  bool takesCertificates() const { return !tls_clients_.empty(); }
+
   // False: everybody who reaches the service may do everything.
-  bool hasTokens() const { return !tokens_.empty(); }
+  bool hasTokens() const { return !tokens_.empty() || takesCertificates(); }
 
   // 421 and 403: a page in a browser must not reach the service through a foreign name or origin.
   Status checkHost(std::string_view host) const;
@@ -45,6 +50,7 @@ class Access {
   std::optional<std::string> workerOf(std::string_view token) const;
 
   std::vector<AccessToken> tokens_;
+  std::vector<TlsClient> tls_clients_;
   std::vector<std::string> hosts_;
   std::vector<std::string> origins_;
   bool loopback_only_;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "controllers/caller.h"
 #include "controllers/request_head.h"
 #include "models/json/problem_json.h"
 
@@ -181,7 +182,7 @@ Status Gateway::admit(Exchange& exchange) {
   if (!exchange.route->handler.unlimited) {
     if (auto ok = parts_.limits.admitRequest(request.rate); !ok) return ok;
   }
-  auto principal = parts_.access.identify(request.header("authorization"));
+  auto principal = callerOf(request, parts_.access);
   if (!principal) return tl::unexpected(std::move(principal).error());
   request.principal = *std::move(principal);
   if (!request.principal.may(scope)) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "controllers/caller.h"
 #include "models/json/json_writer.h"
 
 namespace muster {
@@ -66,7 +67,7 @@ Status HookController::admit(const Request& request, const TriggerSpec& spec) {
     return fail(ErrorCode::kUnauthorized, *fault);
   }
   if (parts_.access.hasTokens()) {
-    const auto principal = parts_.access.identify(request.header("authorization"));
+    const auto principal = callerOf(request, parts_.access);
     if (!principal) {
       noteRejected(spec.name, "no valid token");
       return tl::unexpected(principal.error());

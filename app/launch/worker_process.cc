@@ -13,13 +13,19 @@
 
 namespace muster {
 
+void addTrust(const ServiceAddress& address, std::map<std::string, std::string>& env) {
+  if (!address.certificate.empty()) env["MUSTER_CA"] = address.certificate;
+  env["MUSTER_NODES"] = std::string(1, '*');  // g++ 12 warns of a literal
+}
+
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings) {
   ProcessSpec spec;
   spec.name = order.worker.str();
   spec.cwd = made.cwd;
   spec.env = made.env;
-  spec.env["MUSTER_URL"] = surroundings.url;
+  spec.env["MUSTER_URL"] = surroundings.service.url;
+  addTrust(surroundings.service, spec.env);
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
   spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;

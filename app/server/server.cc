@@ -16,6 +16,7 @@
 
 #include "app/server/incoming.h"
 #include "app/server/service.h"
+#include "app/tls/tls_identity.h"
 #include "models/store_url.h"
 
 namespace muster {
@@ -24,6 +25,7 @@ namespace {
 constexpr double kTickSeconds = 1.0;
 constexpr double kDrainLookSeconds = 0.01;
 constexpr const char* kNoUploads = "/dev/null/unused";  // or the framework makes 256 folders
+constexpr const char* kGoneAlready = "sockets::shutdownWrite";  // who did not speak TLS, say
 constexpr std::size_t kIdleSeconds = 90;  // above the longest wait, so no answer is cut off
 
 // Drogon closes a request above its own limit without a word; ours comes first, with an answer.
@@ -36,7 +38,7 @@ void forwardFrameworkLog(const Log& log) {
   trantor::Logger::setOutputFunction(
       [&log](const char* text, std::uint64_t size) {
         std::string_view line(text, size);
-        for (const char* expected : {"signal received", kNoUploads}) {
+        for (const char* expected : {"signal received", kNoUploads, kGoneAlready}) {
           if (line.find(expected) != std::string_view::npos) return;
         }
         while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
@@ -125,15 +127,19 @@ std::optional<std::string> listenObstacle(const ListenAddress& address) {
   return bound ? std::nullopt : std::optional(why);
 }
 
-void announce(const Settings& settings, Service& service, const Log& log) {
+void announce(const Settings& settings, Service& service, TlsIdentity& tls, const Log& log) {
   const auto& addresses = drogon::app().getListeners();
   const std::string host = settings.listen.host.find(':') == std::string::npos
                                ? settings.listen.host
                                : "[" + settings.listen.host + "]";
-  const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
+  const std::string_view scheme = urlScheme(settings);
+  const std::string url = fmt::format("{}://{}:{}", scheme, host, addresses.front().toPort());
   const bool everywhere = settings.listen.host == "0.0.0.0" || settings.listen.host == "::";
   const int port = addresses.front().toPort();
-  service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", port) : url, port);
+  const std::string certificate = tls.isOn() ? service.workerFolder() + "/service.pem" : "";
+  tls.publishAt(certificate);
+  service.begin({everywhere ? fmt::format("{}://127.0.0.1:{}", scheme, port) : url, certificate},
+                port);
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
   log.info("listening",
@@ -161,6 +167,17 @@ void watchConnections(Framework& app) {
   }
 }
 
+// On the main loop. Connections that are open keep the certificate they began with. Releases of the
+// framework before 1.9.8 serve a new one after a restart only.
+template <class Framework>
+void reloadTls(Framework& app, TlsIdentity& tls, const Log& log) {
+  if constexpr (requires { app.reloadSSLFiles(); }) {
+    if (tls.reload()) app.reloadSSLFiles();
+  } else if (tls.passOver()) {
+    log.warn("the TLS files have changed; restart the service to use them");
+  }
+}
+
 }  // namespace
 
 int runServer(const Settings& settings) {
@@ -170,6 +187,11 @@ int runServer(const Settings& settings) {
   if (const auto obstacle = listenObstacle(settings.listen)) {
     fmt::print(stderr, "muster: cannot listen on {}:{}: {}\n", settings.listen.host,
                settings.listen.port, *obstacle);
+    return 2;
+  }
+  TlsIdentity tls(settings, log, clock);
+  if (const auto fault = tls.open()) {
+    fmt::print(stderr, "muster: {}\n", *fault);
     return 2;
   }
   auto opened = Service::open(settings, log, clock);
@@ -197,20 +219,25 @@ int runServer(const Settings& settings) {
       .enableGzip(false)
       .setTermSignalHandler(stop)
       .setIntSignalHandler(stop)
-      .addListener(settings.listen.host, settings.listen.port)
+      .addListener(settings.listen.host, settings.listen.port, tls.isOn(), tls.path(), tls.path(),
+                   false, tls.commands())
       .registerPreRoutingAdvice([&service](const drogon::HttpRequestPtr& request,
                                            drogon::AdviceCallback&& callback,
                                            drogon::AdviceChainCallback&&) {
         service.gateway().handle(request, std::move(callback));
       })
       .registerBeginningAdvice([&] {
-        whenListening([&settings, &service, &log] { announce(settings, service, log); });
+        whenListening([&] { announce(settings, service, tls, log); });
+        app.getLoop()->runEvery(kTickSeconds, [&] {
+          if (tls.filesChanged()) reloadTls(drogon::app(), tls, log);
+        });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.fireDueTriggers(); });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
         if (settings.ticker) app.getLoop()->runEvery(kTickSeconds, [&service] { service.tick(); });
       });
   watchConnections(app);
   app.run();
+  tls.unpublish();
   service.close();
   log.info("stopped");
   return 0;

@@ -228,7 +228,7 @@ void Service::launch(const LaunchOrder& order) {
   }
   const WorkerSurroundings surroundings{
       programBeside("muster"),
-      url_,
+      address_,
       [this](const std::string& worker) { return access_->workerToken(worker); },
       settings_.worker_shutdown_timeout,
       settings_.worker_idle_timeout,
@@ -237,9 +237,11 @@ void Service::launch(const LaunchOrder& order) {
       workerProcess(order, settings_.templates.at(order.template_name), surroundings));
 }
 
-void Service::begin(const std::string& url, int port) {
-  process_.setUrl(url);
-  url_ = url;
+std::string Service::workerFolder() const { return outputFolder(settings_, node_); }
+
+void Service::begin(ServiceAddress own, int port) {
+  process_.setAddress(own);
+  address_ = std::move(own);
   begun_ = true;
   node_.begin(*storage_, port);
   if (!node_.works()) return;

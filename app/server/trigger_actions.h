@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include "app/launch/worker_process.h"
 #include "triggers/ports.h"
 
 namespace muster {
@@ -14,11 +15,11 @@ class MusterProcess : public MachineProcess {
                                  const std::stop_token& stop) override;
 
   // Where the service listens; before that nothing can be run.
-  void setUrl(std::string url);
+  void setAddress(ServiceAddress address);
 
  private:
   std::mutex mutex_;
-  std::string url_;  // guarded by mutex_
+  ServiceAddress address_;  // guarded by mutex_
 };
 
 // Calls functions on the network.

@@ -23,6 +23,7 @@ struct ServiceOptions {
   bool ticker = false;        // periodic duties run by themselves, not only by POST /v1/tick
   std::vector<std::string> env = {};  // NAME=value
   bool adopts_orphans = false;        // as process 1 of a container does
+  bool https = false;                 // the settings name a certificate
 };
 
 // A free port of loopback that nobody else is given while this lives. It is bound, so that the
