@@ -1,6 +1,7 @@
 #include "controllers/access.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -37,7 +38,7 @@ Status Principal::mayActAs(std::string_view worker_id) const {
 
 Access::Access(const Settings& settings, std::string worker_key, std::string_view advertised_url,
                const Clock& clock)
-    : known_(makeKnown(settings.tokens, std::move(worker_key))),
+    : known_(makeKnown(settings.tokens, settings.tls_clients, std::move(worker_key))),
       origins_(settings.allowed_origins),
       loopback_only_(settings.listen.isLoopback()),
       clock_(clock) {
@@ -49,29 +50,35 @@ Access::Access(const Settings& settings, std::string worker_key, std::string_vie
 }
 
 std::shared_ptr<const Access::Known> Access::makeKnown(std::vector<AccessToken> tokens,
+                                                       std::vector<TlsClient> clients,
                                                        std::string key) {
   auto made = std::make_shared<Known>();
   made->tokens = std::move(tokens);
+  made->clients = std::move(clients);
   made->worker_key = std::move(key);
   for (const AccessToken& token : made->tokens) {
     made->grants.push_back(std::make_shared<const Grants>(token.scopes));
   }
+  for (const TlsClient& client : made->clients) {
+    made->grants.push_back(std::make_shared<const Grants>(client.scopes));
+  }
   return made;
 }
 
-void Access::replaceTokens(std::vector<AccessToken> tokens) {
-  known_ = makeKnown(std::move(tokens), known()->worker_key);
+void Access::replaceTokens(std::vector<AccessToken> tokens, std::vector<TlsClient> clients) {
+  known_ = makeKnown(std::move(tokens), std::move(clients), known()->worker_key);
 }
 
 void Access::replaceWorkerKey(std::string key) {
-  known_ = makeKnown(known()->tokens, std::move(key));
+  const auto before = known();
+  known_ = makeKnown(before->tokens, before->clients, std::move(key));
 }
 
 Result<Principal> Access::identify(std::string_view authorization) const {
   static const auto kEverything = std::make_shared<const Grants>(
       Grants{{Scope::kRead}, {Scope::kProduce}, {Scope::kWork}, {Scope::kAdmin}});
   const auto known = this->known();
-  if (known->tokens.empty()) return Principal{"", kEverything};
+  if (known->isOpen()) return Principal{"", kEverything};
   constexpr std::string_view kBearer = "bearer ";
   if (authorization.empty()) {
     return fail(ErrorCode::kUnauthorized, "send 'Authorization: Bearer TOKEN'");
@@ -96,6 +103,19 @@ Result<Principal> Access::identify(std::string_view authorization) const {
                      pass->worker, pass->registration};
   }
   return fail(ErrorCode::kUnauthorized, "the token is not known");
+}
+
+Result<Principal> Access::identifyCertificate(std::string_view common_name) const {
+  const auto known = this->known();
+  for (std::size_t i = 0; i < known->clients.size(); ++i) {
+    const TlsClient& client = known->clients[i];
+    if (client.subject != common_name) continue;
+    return Principal{client.name, known->grants[known->tokens.size() + i]};
+  }
+  return fail(ErrorCode::kUnauthorized,
+              fmt::format("no entry of tls_clients has the common name '{}'; send "
+                          "'Authorization: Bearer TOKEN'",
+                          common_name));
 }
 
 Status Access::checkHost(std::string_view host) const {

@@ -44,12 +44,17 @@ class Access {
   // 401 for a missing, wrong or expired token. `authorization` is the header as it was sent.
   Result<Principal> identify(std::string_view authorization) const;
 
+  // 401 when no entry of tls_clients has this common name. The certificate was verified.
+  Result<Principal> identifyCertificate(std::string_view common_name) const;
+  // False: certificates mean nothing.
+  bool takesCertificates() const { return !known()->clients.empty(); }
+
   // False: everybody who reaches the service may do everything.
-  bool hasTokens() const { return !known()->tokens.empty(); }
+  bool hasTokens() const { return !known()->isOpen(); }
   // Those of the configuration, without what could be used.
   std::vector<AccessToken> tokens() const { return known()->tokens; }
 
-  void replaceTokens(std::vector<AccessToken> tokens);
+  void replaceTokens(std::vector<AccessToken> tokens, std::vector<TlsClient> clients);
   // Ends all tokens of workers that another key has signed.
   void replaceWorkerKey(std::string key);
 
@@ -66,11 +71,15 @@ class Access {
  private:
   struct Known {
     std::vector<AccessToken> tokens;
-    std::vector<std::shared_ptr<const Grants>> grants;  // of each token
+    std::vector<TlsClient> clients;
+    std::vector<std::shared_ptr<const Grants>> grants;  // of each token, then of each client
     std::string worker_key;
+
+    bool isOpen() const { return tokens.empty() && clients.empty(); }
   };
   std::shared_ptr<const Known> known() const { return known_.load(); }
-  static std::shared_ptr<const Known> makeKnown(std::vector<AccessToken> tokens, std::string key);
+  static std::shared_ptr<const Known> makeKnown(std::vector<AccessToken> tokens,
+                                                std::vector<TlsClient> clients, std::string key);
 
   std::atomic<std::shared_ptr<const Known>> known_;
   std::vector<std::string> hosts_;

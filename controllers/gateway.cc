@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "controllers/caller.h"
 #include "controllers/kept_answer.h"
 #include "controllers/request_head.h"
 #include "models/audit.h"
@@ -245,7 +246,7 @@ Status Gateway::admit(Exchange& exchange) {
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
-  auto principal = parts_.access.identify(request.header("authorization"));
+  auto principal = callerOf(request, parts_.access);
   if (!principal) {
     if (auto ok = parts_.limits.countRefusal(request.address()); !ok) return ok;
     return tl::unexpected(std::move(principal).error());

@@ -22,7 +22,10 @@ Result<CallerKind> HeadCheck::check(const RequestHead& head) const {
   const Router::Match match = router_.find(head.method, head.path());
   if (auto ok = match.check(head.method, head.path()); !ok) return tl::unexpected(ok.error());
   if (match.route == nullptr || !match.route->scope) return CallerKind::kUnknown;
-  const auto principal = access_.identify(head.header("authorization"));
+  const std::string_view authorization = head.header("authorization");
+  // The certificate of the connection may do in its place: the gateway sees it.
+  if (authorization.empty() && access_.takesCertificates()) return CallerKind::kUnknown;
+  const auto principal = access_.identify(authorization);
   if (!principal) return tl::unexpected(principal.error());
   const Scope scope = *match.route->scope;
   const bool may = match.route->handler.any_scope || principal->maySomewhere(scope);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "controllers/caller.h"
 #include "models/json/json_writer.h"
 
 namespace muster {
@@ -84,7 +85,7 @@ Result<Principal> HookController::admit(const Request& request, const TriggerSpe
     return fail(ErrorCode::kUnauthorized, *fault);
   }
   if (parts_.access.hasTokens()) {
-    const auto principal = parts_.access.identify(request.header("authorization"));
+    const auto principal = callerOf(request, parts_.access);
     if (!principal) {
       noteRejected(spec.name, "no valid token");
       return tl::unexpected(principal.error());

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -18,6 +19,9 @@ import urllib.request
 
 URL = os.environ.get("MUSTER_URL", "http://127.0.0.1:8080")
 POOL = os.environ.get("MUSTER_POOL_ID") or (sys.argv[1] if len(sys.argv) > 1 else sys.exit(__doc__))
+# Over TLS: the certificates to trust, or else those of this machine.
+TLS = ssl.create_default_context(cafile=os.environ.get("MUSTER_CA") or None)
+TLS.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 IDLE_SECONDS = float(os.environ.get("MUSTER_IDLE_SECONDS", "30"))
 
 
@@ -49,7 +53,7 @@ class Service:
             if self.token:
                 request.add_header("Authorization", "Bearer " + self.token)
             try:
-                with urllib.request.urlopen(request, timeout=40) as answer:
+                with urllib.request.urlopen(request, timeout=40, context=TLS) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
                 if error.code not in (429, 500, 502, 503, 504) or time.monotonic() > deadline:

@@ -7,7 +7,7 @@ pool=${1:?usage: worker.sh POOL CMD [ARG...]} token=${MUSTER_WORKER_TOKEN:-${MUS
 shift
 call() { # METHOD PATH, body on stdin; tried again while the service is away
   curl -sS --fail-with-body --retry 5 --retry-connrefused -X "$1" --data-binary @- \
-    ${token:+-H "Authorization: Bearer $token"} "${MUSTER_URL:-http://127.0.0.1:8080}/v1/$2"
+    ${token:+-H "Authorization: Bearer $token"} ${MUSTER_CA:+--cacert "$MUSTER_CA"} "${MUSTER_URL:-http://127.0.0.1:8080}/v1/$2"
 }
 field() { printf '%s' "$answer" | tr -d '\n' | sed -n "s/$1/\\1/p"; }
 text() { # stdin as a JSON string

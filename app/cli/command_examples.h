@@ -17,7 +17,7 @@ Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the service said 
 constexpr const char* kServeFooter =
     R"(Each setting can also stand in muster.yml (max_retries: 5) or in the environment
 (MUSTER_MAX_RETRIES=5). A flag beats the environment, which beats the file.
-Tokens, templates and pools stand in the file only.
+Tokens, TLS clients, templates and pools stand in the file only.
 
 Examples:
   muster serve --store sqlite:data/muster.db

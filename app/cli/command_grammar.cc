@@ -47,6 +47,10 @@ class Grammar {
     root_.add_option("--token", line_.service.token, "access token; better in MUSTER_TOKEN")
         ->type_name("TOKEN");
     root_
+        .add_option("--ca", line_.service.trust.files.ca,
+                    "certificates (PEM) to trust in place of this machine's; also MUSTER_CA")
+        ->type_name("FILE");
+    root_
         .add_option_function<std::string>(
             "-o,--output", [&line = line_](const std::string& form) { line.json = form == "json"; },
             "table for people, json for scripts")

@@ -50,7 +50,8 @@ std::string helpOf(const CLI::App* app) {
   const bool talks =
       app->get_name() != "serve" && app->get_name() != "migrate" && app->get_name() != "copy";
   return app->help(fullName(parent)) +
-         (talks ? "\nAlso --url, --token, -o json and --no-color: see `muster --help`.\n" : "");
+         (talks ? "\nAlso --url, --token, --ca, -o json and --no-color: see `muster --help`.\n"
+                : "");
 }
 
 NothingToRun usageFault(const CLI::App* app, const std::string& what) {
@@ -98,6 +99,10 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
   CommandLine line;
   line.service.url = environmentOr(env, "MUSTER_URL", kDefaultUrl);
   line.service.token = environmentOr(env, "MUSTER_TOKEN", "");
+  line.service.trust = {
+      {environmentOr(env, "MUSTER_CA", ""), environmentOr(env, "MUSTER_CLIENT_CERT", ""),
+       environmentOr(env, "MUSTER_CLIENT_KEY", "")},
+      environmentOr(env, "MUSTER_NODES", "")};
   line.no_color = !environmentOr(env, "NO_COLOR", "").empty();
   const auto grammar = commandGrammar(line, args.empty() ? "" : args.front());
   CLI::App& root = *grammar;

@@ -22,6 +22,7 @@ constexpr int kExitUnreachable = 3;
 struct ServiceAccess {
   std::string url;
   std::string token;
+  ServiceTrust trust = {};
 };
 
 // Where a command reads and writes: data to `out`, messages to `err`.

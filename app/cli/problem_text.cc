@@ -8,8 +8,14 @@
 namespace muster {
 namespace {
 
-std::string hintFor(const HttpAnswer& answer) {
+std::string hintFor(const HttpAnswer& answer, JsonValue problem) {
   if (answer.status == 401) return "  give a token with --token or MUSTER_TOKEN\n";
+  if (const std::string leader = textOf(problem, "leader_url"); !leader.empty()) {
+    return fmt::format(
+        "  your token goes to the service that you name, and nowhere else: --url {}, or allow it "
+        "with MUSTER_NODES\n",
+        printable(leader));
+  }
   const auto wait = answer.headers.find("retry-after");
   if (wait == answer.headers.end()) return "";
   return fmt::format("  try again in {} s\n", printable(wait->second));
@@ -32,7 +38,7 @@ std::string problemText(const HttpAnswer& answer) {
     text += fmt::format("  {}: {}\n", printable(textOf(error, "pointer")),
                         printable(textOf(error, "detail")));
   }
-  text += hintFor(answer);
+  text += hintFor(answer, root);
   if (answer.status >= 500) {
     if (const std::string id = textOf(root, "request_id"); !id.empty()) {
       text += fmt::format("  request {}\n", printable(id));

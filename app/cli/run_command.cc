@@ -37,7 +37,7 @@ int runLine(const CommandLine& line, const Environment& env, const RunService& s
         } else if constexpr (requires { run(command, line.service, env, terminal); }) {
           return run(command, line.service, env, terminal);
         } else {
-          ApiClient api(line.service.url, line.service.token);
+          ApiClient api(line.service.url, line.service.token, line.service.trust);
           return run(command, api, terminal);
         }
       },

@@ -17,6 +17,7 @@ int run(const WorkerCommand& command, const ServiceAccess& service, const Enviro
         Terminal& terminal) {
   const WorkerExit exit = runWorker({.url = service.url,
                                      .token = service.token,
+                                     .trust = service.trust,
                                      .pool = command.pool,
                                      .worker_id = valueOf(env, "MUSTER_WORKER_ID"),
                                      .launch_token = valueOf(env, "MUSTER_LAUNCH_TOKEN"),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "app/client/json_fields.h"
@@ -31,14 +32,53 @@ std::string leaderOf(const HttpAnswer& answer) {
   return url;
 }
 
+bool isSamePlace(const HttpUrl& one, const HttpUrl& other) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  return one.tls == other.tls && one.port == other.port &&
+         std::equal(one.host.begin(), one.host.end(), other.host.begin(), other.host.end(), same);
+}
+
+tl::expected<HttpAnswer, Unreachable> withAdvice(tl::expected<HttpAnswer, Unreachable> answer) {
+  if (!answer && answer.error().untrusted) {
+    answer.error().what +=
+        "; set MUSTER_CA (or --ca) to its certificate, or to that of the authority that signed it";
+  }
+  return answer;
+}
+
 Unreachable notAUrl() { return {"that is not a URL like http://127.0.0.1:8080"}; }
 
 }  // namespace
 
-ApiClient::ApiClient(std::string url, std::string token)
-    : url_(std::move(url)), token_(std::move(token)) {
+bool isTrustedNode(const HttpUrl& own, const HttpUrl& other, std::string_view nodes) {
+  if (isSamePlace(own, other)) return true;
+  if (nodes == "*") return other.tls || !own.tls;
+  while (!nodes.empty()) {
+    const auto comma = std::min(nodes.find(','), nodes.size());
+    std::string_view text = nodes.substr(0, comma);
+    nodes.remove_prefix(std::min(comma + 1, nodes.size()));
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    const auto node = parseHttpUrl(text);
+    if (node && isSamePlace(*node, other)) return true;
+  }
+  return false;
+}
+
+ApiClient::ApiClient(std::string url, std::string token, ServiceTrust trust)
+    : url_(std::move(url)), token_(std::move(token)), trust_(std::move(trust)) {
   while (url_.ends_with('/')) url_.pop_back();
-  if (auto place = parseHttpUrl(url_)) http_.emplace(*std::move(place));
+  if (auto place = parseHttpUrl(url_)) {
+    http_.emplace(*std::move(place), Wire::AddressRule(), trust_.files);
+  }
+}
+
+bool ApiClient::mayFollow(const HttpUrl& leader) const {
+  const auto own = parseHttpUrl(url_);
+  return token_.empty() || (own && isTrustedNode(*own, leader, trust_.nodes));
 }
 
 HttpRequest ApiClient::complete(HttpRequest request) const {
@@ -53,22 +93,22 @@ tl::expected<HttpAnswer, Unreachable> ApiClient::send(HttpRequest request) {
   auto answer = leader_ ? leader_->send(request) : http_->send(request);
   if (!answer) {
     leader_.reset();
-    return answer;
+    return withAdvice(std::move(answer));
   }
   const std::string url = leaderOf(*answer);
   const auto place = leader_ && url == leader_url_ ? std::nullopt : parseHttpUrl(url);
-  if (!place) return answer;
-  leader_.emplace(*place);
+  if (!place || !mayFollow(*place)) return answer;
+  leader_.emplace(*place, Wire::AddressRule(), trust_.files);
   leader_url_ = url;
   answer = leader_->send(request);
   if (!answer) leader_.reset();
-  return answer;
+  return withAdvice(std::move(answer));
 }
 
 tl::expected<HttpAnswer, Unreachable> ApiClient::stream(
     HttpRequest request, Seconds silence, const std::function<bool(std::string_view)>& on_bytes) {
   if (!http_) return tl::unexpected(notAUrl());
-  return http_->stream(complete(std::move(request)), silence, on_bytes);
+  return withAdvice(http_->stream(complete(std::move(request)), silence, on_bytes));
 }
 
 std::string apiPath(const std::vector<std::string>& parts) {

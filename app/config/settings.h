@@ -39,6 +39,13 @@ struct AccessToken {
   std::optional<Time> expires_at = {};  // absent: never
 };
 
+// What a caller may do whose certificate `tls_client_ca` has signed.
+struct TlsClient {
+  std::string name;
+  std::string subject;  // the common name in the certificate, exactly
+  Grants scopes;
+};
+
 // A configured way to run a worker's jobs. The API can name it, never define it.
 struct WorkerTemplate {
   enum class Kind {
@@ -67,6 +74,10 @@ struct Settings {
   Durability durability = Durability::kFull;
   std::vector<AccessToken> tokens;
   bool insecure = false;
+  std::string tls_cert;  // PEM files; empty: no TLS
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: nobody is asked for a certificate
+  std::vector<TlsClient> tls_clients;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   std::int64_t max_body_bytes = 8'388'608;
@@ -151,6 +162,11 @@ struct Overrides {
   std::optional<std::string> config_file;  // absent = muster.yml in the working directory, if there
   std::map<std::string, std::string> values;
 };
+
+// What the addresses of this service begin with.
+inline std::string_view urlScheme(const Settings& settings) {
+  return settings.tls_cert.empty() ? "http" : "https";
+}
 
 // Whether several nodes may share the store, which only PostgreSQL can.
 bool inCluster(const Settings& settings);

@@ -9,7 +9,8 @@ namespace {
 
 void checkAccess(SettingsDraft& draft) {
   const Settings& settings = draft.settings;
-  if (settings.listen.isLoopback() || settings.insecure || !settings.tokens.empty()) return;
+  const bool asks = !settings.tokens.empty() || !settings.tls_clients.empty();
+  if (settings.listen.isLoopback() || settings.insecure || asks) return;
   draft.addFault(draft.placeOf("listen"),
                  fmt::format("listen is {}, which other machines can reach: expected tokens in the "
                              "file (`muster token` makes one), or --insecure to serve everybody",
@@ -22,6 +23,37 @@ void checkBuffers(SettingsDraft& draft) {
   draft.addFault(draft.placeOf("max_buffered_bytes"),
                  fmt::format("max_buffered_bytes is {}, expected at least max_body_bytes, {}",
                              settings.max_buffered_bytes, settings.max_body_bytes));
+}
+
+void checkTls(SettingsDraft& draft) {
+  Settings& settings = draft.settings;
+  const bool on = !settings.tls_cert.empty();
+  if (on == settings.tls_key.empty()) {
+    const std::string_view given = on ? "tls_cert" : "tls_key";
+    draft.addFault(draft.placeOf(given),
+                   fmt::format("{} is set and {} is not: expected both, or none", given,
+                               on ? "tls_key" : "tls_cert"));
+  }
+  if (!settings.tls_client_ca.empty() && !on) {
+    draft.addFault(draft.placeOf("tls_client_ca"),
+                   "tls_client_ca is set and tls_cert is not: callers show certificates over https "
+                   "only, expected tls_cert and tls_key");
+  }
+  if (!settings.tls_clients.empty() && settings.tls_client_ca.empty()) {
+    draft.addFault(draft.placeOf("tls_clients"),
+                   "tls_clients are listed and tls_client_ca is not set: expected the file of the "
+                   "authority that signs their certificates");
+  }
+  if (!settings.tls_client_ca.empty() && settings.tls_clients.empty()) {
+    settings.warnings.push_back(
+        "tls_client_ca is set, but no tls_clients say what its certificates allow");
+  }
+  if (!settings.listen.isLoopback() && !settings.tokens.empty() && !on) {
+    settings.warnings.push_back(fmt::format(
+        "listen is {}, and tls_cert is not set: tokens can be read on their way; set tls_cert and "
+        "tls_key, or let only a proxy that speaks TLS reach this address",
+        settings.listen.host));
+  }
 }
 
 void checkIntervals(SettingsDraft& draft) {
@@ -90,6 +122,7 @@ void checkPools(SettingsDraft& draft) {
 void checkSettings(SettingsDraft& draft) {
   checkAccess(draft);
   checkBuffers(draft);
+  checkTls(draft);
   checkIntervals(draft);
   checkCluster(draft);
   checkPools(draft);

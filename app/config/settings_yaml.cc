@@ -2,12 +2,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "app/config/closest_name.h"
 #include "app/config/yaml_source.h"
 
 namespace muster {
 namespace {
+
+// Keys with values that have a structure of their own.
+constexpr std::array<std::string_view, 5> kStructured = {"tokens", "tls_clients", "templates",
+                                                         "pools", "triggers"};
 
 std::string_view kindName(YamlNode::Kind kind) {
   switch (kind) {
@@ -24,7 +29,7 @@ std::string_view kindName(YamlNode::Kind kind) {
 }
 
 std::vector<std::string> topLevelKeys() {
-  std::vector<std::string> keys = {"tokens", "templates", "pools", "triggers"};
+  std::vector<std::string> keys(kStructured.begin(), kStructured.end());
   for (const auto& row : settingTable()) {
     keys.emplace_back(row.name);
     if (!row.bare_name.empty()) keys.emplace_back(row.bare_name);
@@ -55,10 +60,7 @@ const YamlNode* findEntry(const YamlNode& root, std::string_view key) {
 void readRows(YamlSource& source, const YamlNode& root) {
   std::map<const SettingRow*, const YamlEntry*> seen;
   for (const auto& entry : root.entries) {
-    if (entry.key == "tokens" || entry.key == "templates" || entry.key == "pools" ||
-        entry.key == "triggers") {
-      continue;
-    }
+    if (std::find(kStructured.begin(), kStructured.end(), entry.key) != kStructured.end()) continue;
     const SettingRow* row = findSetting(entry.key);
     if (row == nullptr) {
       source.faultUnknown(entry, topLevelKeys());
@@ -164,6 +166,7 @@ void readYamlSettings(std::string_view file, std::string_view text, SettingsDraf
   if (!source.isMap(*root, "the file", "keys and values like `listen: 127.0.0.1:8080`")) return;
   readRows(source, *root);
   if (const auto* tokens = findEntry(*root, "tokens")) readYamlTokens(source, *tokens);
+  if (const auto* clients = findEntry(*root, "tls_clients")) readYamlTlsClients(source, *clients);
   if (const auto* templates = findEntry(*root, "templates")) readYamlTemplates(source, *templates);
   if (const auto* pools = findEntry(*root, "pools")) readYamlPools(source, *pools);
   if (const auto* triggers = findEntry(*root, "triggers")) readYamlTriggers(source, *triggers);

@@ -11,13 +11,15 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kTokenShape = "{name: ci, sha256: …, scopes: [read, produce]}";
+constexpr std::string_view kClientShape =
+    "{name: render-farm, subject: farm.example.org, scopes: [work]}";
 
 bool isHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
 void readName(YamlSource& source, const YamlNode& node, AccessToken& token) {
   if (!source.isText(node, "name", "a name")) return;
   if (!isValidId(node.text)) {
-    source.fault(node.mark, "name of a token: expected 1 to 128 letters, digits or . _ ~ : -");
+    source.fault(node.mark, "name of a caller: expected 1 to 128 letters, digits or . _ ~ : -");
     return;
   }
   token.name = node.text;
@@ -98,7 +100,72 @@ void checkUnique(YamlSource& source, const YamlNode& node, const AccessToken& to
   }
 }
 
+// The common name alone, as it stands in the certificate.
+void readSubject(YamlSource& source, const YamlNode& node, TlsClient& client) {
+  constexpr std::string_view kExpected =
+      "the common name of a certificate, like farm.example.org, without CN=";
+  if (!source.isText(node, "subject", kExpected)) return;
+  if (node.text.empty() || node.text.size() > 64 || node.text.starts_with("CN=")) {
+    source.fault(node.mark,
+                 fmt::format("subject is \"{}\", expected {}", node.text.substr(0, 80), kExpected));
+    return;
+  }
+  client.subject = node.text;
+}
+
+TlsClient readTlsClient(YamlSource& source, const YamlNode& node) {
+  TlsClient client;
+  AccessToken common;  // a caller too: the name and the scopes are written as those of a token
+  bool has_name = false, has_subject = false, has_scopes = false;
+  for (const auto& entry : node.entries) {
+    if (entry.key == "name") {
+      has_name = true;
+      readName(source, entry.value, common);
+    } else if (entry.key == "subject") {
+      has_subject = true;
+      readSubject(source, entry.value, client);
+    } else if (entry.key == "scopes") {
+      has_scopes = true;
+      readScopes(source, entry.value, common);
+    } else {
+      source.faultUnknown(entry, {"name", "subject", "scopes"});
+    }
+  }
+  if (!has_name) source.fault(node.mark, "client without name");
+  if (!has_subject) source.fault(node.mark, "client without subject");
+  if (!has_scopes) source.fault(node.mark, "client without scopes");
+  client.name = std::move(common.name);
+  client.scopes = std::move(common.scopes);
+  return client;
+}
+
+void checkUnique(YamlSource& source, const YamlNode& node, const TlsClient& client) {
+  for (const auto& token : source.settings().tokens) {
+    if (!client.name.empty() && token.name == client.name) {
+      source.fault(node.mark, fmt::format("a token is named \"{}\" already", client.name));
+    }
+  }
+  for (const auto& other : source.settings().tls_clients) {
+    if (!client.name.empty() && other.name == client.name) {
+      source.fault(node.mark, fmt::format("a second client named \"{}\"", client.name));
+    }
+    if (!client.subject.empty() && other.subject == client.subject) {
+      source.fault(node.mark, fmt::format("the same subject as client \"{}\"", other.name));
+    }
+  }
+}
+
 }  // namespace
+
+void readYamlTlsClients(YamlSource& source, const YamlNode& node) {
+  if (!source.isList(node, "tls_clients", fmt::format("a list of {}", kClientShape))) return;
+  for (const auto& item : node.items) {
+    if (!source.isMap(item, "a client", kClientShape)) continue;
+    TlsClient client = readTlsClient(source, item);
+    checkUnique(source, item, client);
+    source.settings().tls_clients.push_back(std::move(client));
+  }
+}
 
 void readYamlTokens(YamlSource& source, const YamlNode& node) {
   if (!source.isList(node, "tokens", fmt::format("a list of {}", kTokenShape))) return;

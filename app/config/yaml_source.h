@@ -45,6 +45,8 @@ void collectPlaces(const YamlSource& source, const YamlNode& node, const std::st
                    std::map<std::string, std::string>& places);
 
 void readYamlTokens(YamlSource& source, const YamlNode& node);
+// Comes after the tokens: the names of both stand for callers, so all of them differ.
+void readYamlTlsClients(YamlSource& source, const YamlNode& node);
 void readYamlTemplates(YamlSource& source, const YamlNode& node);
 void readYamlTriggers(YamlSource& source, const YamlNode& node);
 // Comes after the templates, so that a pool's template can be looked up.

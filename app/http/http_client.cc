@@ -172,8 +172,8 @@ std::optional<Time> HttpAnswer::date() const {
   return Time(Seconds(::timegm(&parts)));
 }
 
-HttpClient::HttpClient(HttpUrl url, Wire::AddressRule allowed)
-    : url_(std::move(url)), allowed_(std::move(allowed)) {}
+HttpClient::HttpClient(HttpUrl url, Wire::AddressRule allowed, TlsFiles files)
+    : url_(std::move(url)), allowed_(std::move(allowed)), files_(std::move(files)) {}
 
 tl::expected<HttpAnswer, Unreachable> HttpClient::send(const HttpRequest& request) {
   return run(request,
@@ -194,6 +194,8 @@ tl::expected<HttpAnswer, Unreachable> HttpClient::run(const HttpRequest& request
   } catch (const WireTimeout&) {
     return tl::unexpected(
         Unreachable{fmt::format("no answer to {} {} in time", request.method, request.path)});
+  } catch (const UntrustedCertificate& error) {
+    return tl::unexpected(Unreachable{error.what(), false, true});
   } catch (const WireError& error) {
     return tl::unexpected(Unreachable{error.what(), error.refused});
   }
@@ -204,13 +206,17 @@ HttpAnswer HttpClient::exchange(const HttpRequest& request, const Patience& pati
   const std::string text = textOf(request, url_);
   // A connection is kept only when the exchange came to its end.
   std::unique_ptr<Wire> wire = std::move(wire_);
-  if (!wire || wire->isStale()) wire = std::make_unique<Wire>(url_, allowed_, patience);
+  if (!wire || wire->isStale()) wire = std::make_unique<Wire>(url_, allowed_, files_, patience);
   wire->write(text, patience);
   Reading reading(request, on_bytes);
   std::array<char, 16384> room;
-  for (;;) {
+  for (bool answers = false;; answers = true) {
     const std::size_t count = wire->read(room.data(), room.size(), patience);
     if (count == 0) {
+      if (!answers && !url_.tls) {
+        throw WireError(
+            "the connection broke before an answer; what speaks TLS has a URL https://…");
+      }
       reading.close();
       return reading.answer();
     }

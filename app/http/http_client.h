@@ -44,7 +44,7 @@ struct HttpAnswer {
 // bounded: headers by 64 KiB, the body by the request. Blocks. Not thread-safe: one per thread.
 class HttpClient {
  public:
-  explicit HttpClient(HttpUrl url, Wire::AddressRule allowed = {});
+  explicit HttpClient(HttpUrl url, Wire::AddressRule allowed = {}, TlsFiles files = {});
 
   // Any answer, also a refusal, is an answer.
   tl::expected<HttpAnswer, Unreachable> send(const HttpRequest& request);
@@ -65,6 +65,7 @@ class HttpClient {
 
   const HttpUrl url_;
   const Wire::AddressRule allowed_;
+  const TlsFiles files_;
   std::unique_ptr<Wire> wire_;
 };
 

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "app/http/openssl_library.h"
+#include "app/http/tls_context.h"
 
 namespace muster {
 namespace {
@@ -74,26 +76,59 @@ bool isAddress(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
-// Trusts what this machine trusts; made by the first who needs it, kept for good.
-SSL_CTX* trust() {
-  static SSL_CTX* const context = [] {
-    const OpensslLibrary& ssl = OpensslLibrary::get();
-    SSL_CTX* const made = ssl.newContext(ssl.clientMethod());
-    if (made == nullptr) throw WireError("TLS cannot be used");
-    ssl.trustThisMachine(made);
-    ssl.setVerify(made, SSL_VERIFY_PEER, nullptr);
-    ssl.controlContext(made, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
-    ssl.controlContext(made, SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE, nullptr);
-    return made;
-  }();
-  return context;
+// A write to a connection that broke must not end the process: the library writes by itself, so it
+// cannot be told to leave SIGPIPE out.
+class PipeSignalKept {
+ public:
+  PipeSignalKept() {
+    sigset_t pending;
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalKept() {
+    const timespec at_once{};
+    const int kept_errno = errno;
+    if (!was_pending_) ::sigtimedwait(&pipe_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = kept_errno;
+  }
+  PipeSignalKept(const PipeSignalKept&) = delete;
+  PipeSignalKept& operator=(const PipeSignalKept&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+bool lacksTrust(long verdict) {
+  return verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
+         verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE ||
+         verdict == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+         verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+}
+
+// The other side does not take the certificate that we sent, or that we did not.
+bool refusesOurCertificate(int reason) {
+  return reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA ||
+         reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED ||
+         (reason >= SSL_R_SSLV3_ALERT_BAD_CERTIFICATE &&
+          reason <= SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN);
 }
 
 }  // namespace
 
 struct Wire::Tls {
-  Tls(int socket, const std::string& host)
-      : ssl(OpensslLibrary::get()), session(ssl.newSession(trust()), ssl.freeSession) {
+  Tls(int socket, const std::string& name_called, const TlsFiles& files)
+      : ssl(OpensslLibrary::get()),
+        host(name_called),
+        shows_certificate(!files.certificate.empty()),
+        context(TlsContext::of(files)),
+        session(ssl.newSession(context->get()), ssl.freeSession) {
     if (!session || ssl.setSocket(session.get(), socket) != 1) {
       throw WireError("TLS cannot be used");
     }
@@ -111,10 +146,9 @@ struct Wire::Tls {
   template <class Call>
   bool run(int socket, const Patience& patience, const Call& call) {
     for (;;) {
-      ssl.clearErrors();
-      const int result = call();
-      if (result > 0) return true;
-      switch (ssl.errorOf(session.get(), result)) {
+      switch (outcomeOf(call)) {
+        case SSL_ERROR_NONE:
+          return true;
         case SSL_ERROR_WANT_READ:
           await(socket, POLLIN, patience);
           break;
@@ -124,29 +158,58 @@ struct Wire::Tls {
         case SSL_ERROR_ZERO_RETURN:
           return false;
         default:
-          throw WireError(reason());
+          fail();
       }
     }
   }
 
-  std::string reason() const {
+  template <class Call>
+  int outcomeOf(const Call& call) const {
+    const PipeSignalKept kept;
+    ssl.clearErrors();
+    const int result = call();
+    return result > 0 ? SSL_ERROR_NONE : ssl.errorOf(session.get(), result);
+  }
+
+  [[noreturn]] void fail() const {
     const long verdict = ssl.verdict(session.get());
     if (verdict != X509_V_OK) {
-      return std::string("the certificate is not trusted: ") + ssl.verdictText(verdict);
+      const std::string what =
+          "the certificate of " + host + " is not trusted: " + ssl.verdictText(verdict);
+      if (lacksTrust(verdict)) throw UntrustedCertificate(what);
+      throw WireError(what);
     }
-    const char* const text = ssl.errorText(ssl.takeError());
-    return text != nullptr ? std::string("TLS: ") + text : "the connection broke";
+    const unsigned long error = ssl.takeError();
+    const char* const text = ssl.errorText(error);
+    const int reason = ERR_GET_REASON(error);
+    if (text == nullptr || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+      throw WireError(
+          shows_certificate
+              ? "the connection broke, perhaps over the client certificate that we showed"
+              : "the connection broke");
+    }
+    if (refusesOurCertificate(reason)) {
+      throw WireError(std::string("it refuses our client certificate: ") + text);
+    }
+    if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
+      throw WireError("what answers there does not speak TLS; is its URL http://…?");
+    }
+    throw WireError(std::string("TLS: ") + text);
   }
 
   const OpensslLibrary& ssl;
+  const std::string host;
+  const bool shows_certificate;
+  const std::shared_ptr<const TlsContext> context;
   std::unique_ptr<SSL, decltype(&::SSL_free)> session;
 };
 
-Wire::Wire(const HttpUrl& url, const AddressRule& allowed, const Patience& patience) {
+Wire::Wire(const HttpUrl& url, const AddressRule& allowed, const TlsFiles& files,
+           const Patience& patience) {
   try {
     connect(url, allowed, patience);
     if (!url.tls) return;
-    tls_ = std::make_unique<Tls>(socket_, url.host);
+    tls_ = std::make_unique<Tls>(socket_, url.host, files);
     const auto greet = [this] { return tls_->ssl.connect(tls_->session.get()); };
     if (!tls_->run(socket_, patience, greet)) throw WireError("the connection broke");
   } catch (...) {

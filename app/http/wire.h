@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "app/http/http_url.h"
+#include "app/http/tls_files.h"
 #include "models/time.h"
 
 namespace muster {
@@ -18,7 +19,8 @@ namespace muster {
 // No answer: the service is not there, the connection broke, or it took too long.
 struct Unreachable {
   std::string what;
-  bool refused = false;  // nothing listens at that address
+  bool refused = false;    // nothing listens at that address
+  bool untrusted = false;  // nothing that we trust vouches for its certificate
 };
 
 // How long to wait for the other side.
@@ -36,7 +38,8 @@ class Wire {
   // False refuses an address that is about to be connected to.
   using AddressRule = std::function<bool(const sockaddr&)>;
 
-  Wire(const HttpUrl& url, const AddressRule& allowed, const Patience& patience);
+  Wire(const HttpUrl& url, const AddressRule& allowed, const TlsFiles& files,
+       const Patience& patience);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -61,6 +64,12 @@ class WireError : public std::runtime_error {
   explicit WireError(const std::string& what, bool is_refused = false)
       : std::runtime_error(what), refused(is_refused) {}
   const bool refused;
+};
+
+// The certificate of the other side has no chain to one that we trust.
+class UntrustedCertificate : public WireError {
+ public:
+  using WireError::WireError;
 };
 
 // The patience ended first.

@@ -41,6 +41,11 @@ std::vector<FieldError> templatesWithoutTheirUser(const Settings& settings) {
   return faults;
 }
 
+void addTrust(const ServiceAddress& address, std::map<std::string, std::string>& env) {
+  if (!address.certificate.empty()) env["MUSTER_CA"] = address.certificate;
+  env["MUSTER_NODES"] = std::string(1, '*');  // g++ 12 warns of a literal
+}
+
 ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
                           const WorkerSurroundings& surroundings) {
   ProcessSpec spec;
@@ -48,7 +53,8 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   spec.cwd = made.cwd;
   spec.env = workerEnvironment(made, surroundings);
   spec.user = made.user;
-  spec.env["MUSTER_URL"] = surroundings.url;
+  spec.env["MUSTER_URL"] = surroundings.service.url;
+  addTrust(surroundings.service, spec.env);
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
   spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;

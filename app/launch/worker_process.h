@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "app/config/settings.h"
@@ -9,10 +10,21 @@
 
 namespace muster {
 
+// How those whom the service launches reach it.
+struct ServiceAddress {
+  std::string url = {};
+  std::string certificate = {};  // the file that holds its certificate; empty: it is not needed
+};
+
+// Puts into the environment what those at `address` need besides the URL: they are on this machine,
+// and take it for what it is, whatever name its certificate has. Nodes that it leads them to may
+// have their token.
+void addTrust(const ServiceAddress& address, std::map<std::string, std::string>& env);
+
 // What a launched worker is told of the service that launched it.
 struct WorkerSurroundings {
   std::string program;  // of muster itself
-  std::string url;      // where the service answers
+  ServiceAddress service;
   std::function<std::string(const LaunchOrder& order)> worker_token;
   Seconds shutdown_timeout{30};
   Seconds idle_timeout{30};

@@ -68,7 +68,8 @@ std::string ClusterNode::advertisedUrl(int port) const {
   const bool everywhere = host == "0.0.0.0" || host == "::";
   const std::string_view own = everywhere ? self_.host : host;
   const bool bare_v6 = own.find(':') != std::string_view::npos;
-  return fmt::format("http://{}{}{}:{}", bare_v6 ? "[" : "", own, bare_v6 ? "]" : "", port);
+  return fmt::format("{}://{}{}{}:{}", urlScheme(settings_), bare_v6 ? "[" : "", own,
+                     bare_v6 ? "]" : "", port);
 }
 
 void ClusterNode::begin(Storage& storage, int port) {

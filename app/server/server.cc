@@ -20,6 +20,7 @@
 #include "app/server/connections.h"
 #include "app/server/incoming.h"
 #include "app/server/service.h"
+#include "app/tls/tls_identity.h"
 #include "models/store/sqlite/sqlite_privacy.h"
 #include "models/store_url.h"
 
@@ -29,6 +30,7 @@ namespace {
 constexpr double kTickSeconds = 1.0;
 constexpr double kDrainLookSeconds = 0.01;
 constexpr const char* kNoUploads = "/dev/null/unused";  // or the framework makes 256 folders
+constexpr const char* kGoneAlready = "sockets::shutdownWrite";  // who did not speak TLS, say
 constexpr std::size_t kIdleSeconds = 90;  // above the longest wait, so no answer is cut off
 
 constexpr double kFrameworkLinesPerSecond = 10;
@@ -43,7 +45,7 @@ void forwardFrameworkLog(const Log& log, const Clock& clock) {
   trantor::Logger::setOutputFunction(
       [&log, throttle](const char* text, std::uint64_t size) {
         std::string_view line(text, size);
-        for (const char* expected : {"signal received", kNoUploads}) {
+        for (const char* expected : {"signal received", kNoUploads, kGoneAlready}) {
           if (line.find(expected) != std::string_view::npos) return;
         }
         const auto left_out = throttle->pass();
@@ -134,15 +136,19 @@ std::optional<std::string> listenObstacle(const ListenAddress& address) {
   return bound ? std::nullopt : std::optional(why);
 }
 
-void announce(const Settings& settings, Service& service, const Log& log) {
+void announce(const Settings& settings, Service& service, TlsIdentity& tls, const Log& log) {
   const auto& addresses = drogon::app().getListeners();
   const std::string host = settings.listen.host.find(':') == std::string::npos
                                ? settings.listen.host
                                : "[" + settings.listen.host + "]";
-  const std::string url = fmt::format("http://{}:{}", host, addresses.front().toPort());
+  const std::string_view scheme = urlScheme(settings);
+  const std::string url = fmt::format("{}://{}:{}", scheme, host, addresses.front().toPort());
   const bool everywhere = settings.listen.host == "0.0.0.0" || settings.listen.host == "::";
   const int port = addresses.front().toPort();
-  service.begin(everywhere ? fmt::format("http://127.0.0.1:{}", port) : url, port);
+  const std::string certificate = tls.isOn() ? service.workerFolder() + "/service.pem" : "";
+  tls.publishAt(certificate);
+  service.begin({everywhere ? fmt::format("{}://127.0.0.1:{}", scheme, port) : url, certificate},
+                port);
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
   log.info("listening",
@@ -254,6 +260,17 @@ void warnOfFewDescriptors(const Settings& settings, const ConnectionLimits& limi
                   settings.max_connections, descriptors, limits.all));
 }
 
+// On the main loop. Connections that are open keep the certificate they began with. Releases of the
+// framework before 1.9.8 serve a new one after a restart only.
+template <class Framework>
+void reloadTls(Framework& app, TlsIdentity& tls, const Log& log) {
+  if constexpr (requires { app.reloadSSLFiles(); }) {
+    if (tls.reload()) app.reloadSSLFiles();
+  } else if (tls.passOver()) {
+    log.warn("the TLS files have changed; restart the service to use them");
+  }
+}
+
 }  // namespace
 
 int runServer(const Settings& settings, const ReadSettings& read_again) {
@@ -263,6 +280,11 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
   if (const auto obstacle = listenObstacle(settings.listen)) {
     fmt::print(stderr, "muster: cannot listen on {}:{}: {}\n", settings.listen.host,
                settings.listen.port, *obstacle);
+    return 2;
+  }
+  TlsIdentity tls(settings, log, clock);
+  if (const auto fault = tls.open()) {
+    fmt::print(stderr, "muster: {}\n", *fault);
     return 2;
   }
   auto opened = Service::open(settings, log, clock);
@@ -301,14 +323,18 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
       .enableGzip(false)
       .setTermSignalHandler(stop)
       .setIntSignalHandler(stop)
-      .addListener(settings.listen.host, settings.listen.port)
+      .addListener(settings.listen.host, settings.listen.port, tls.isOn(), tls.path(), tls.path(),
+                   false, tls.commands())
       .registerPreRoutingAdvice([&service](const drogon::HttpRequestPtr& request,
                                            drogon::AdviceCallback&& callback,
                                            drogon::AdviceChainCallback&&) {
         service.gateway().handle(request, std::move(callback));
       })
       .registerBeginningAdvice([&] {
-        whenListening([&settings, &service, &log] { announce(settings, service, log); });
+        whenListening([&] { announce(settings, service, tls, log); });
+        app.getLoop()->runEvery(kTickSeconds, [&] {
+          if (tls.filesChanged()) reloadTls(drogon::app(), tls, log);
+        });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.fireDueTriggers(); });
         app.getLoop()->runEvery(kTickSeconds, [&hangup] { hangup.look(); });
         app.getLoop()->runEvery(kTickSeconds, [&service] { service.writeLoad(); });
@@ -322,6 +348,7 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
        std::make_shared<LogThrottle>(clock, kRefusalLinesPerSecond), log});
   keepDescriptors(app, limits, descriptors);
   app.run();
+  tls.unpublish();
   service.close();
   log.info("stopped");
   return 0;

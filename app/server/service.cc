@@ -255,7 +255,7 @@ void Service::launch(const LaunchOrder& order) {
   }
   const WorkerSurroundings surroundings{
       programBeside("muster"),
-      url_,
+      address_,
       [this](const LaunchOrder& launched) {
         return access_->tokenFor(
             {launched.worker.str(), launched.pool.str(), launched.registration});
@@ -269,19 +269,21 @@ void Service::launch(const LaunchOrder& order) {
 }
 
 std::optional<std::string> Service::reload(const Settings& settings) {
-  if (access_->hasTokens() && settings.tokens.empty()) {
+  if (access_->hasTokens() && settings.tokens.empty() && settings.tls_clients.empty()) {
     return "no tokens are left, so that everybody would be let in: to want that, start it anew";
   }
-  access_->replaceTokens(settings.tokens);
+  access_->replaceTokens(settings.tokens, settings.tls_clients);
   templates_ = std::make_shared<const Templates>(settings.templates);
   launch_templates_.replace(launchTemplatesOf(settings));
   if (begun_ && checks_itself_ && node_.works()) checker_->requestAll("settings_reloaded");
   return std::nullopt;
 }
 
-void Service::begin(const std::string& url, int port) {
-  process_.setUrl(url);
-  url_ = url;
+std::string Service::workerFolder() const { return outputFolder(settings_, node_); }
+
+void Service::begin(ServiceAddress own, int port) {
+  process_.setAddress(own);
+  address_ = std::move(own);
   begun_ = true;
   node_.begin(*storage_, port);
   if (!node_.works()) return;

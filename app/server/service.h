@@ -57,8 +57,11 @@ class Service {
 
   // The service answers at this address now, so workers can be launched; those of an earlier run
   // are recognised again.
-  // Those it launches reach it at `url`; others on `port`.
-  void begin(const std::string& url, int port);
+  // Others reach it on `port`.
+  void begin(ServiceAddress own, int port);
+
+  // Where launched workers write.
+  std::string workerFolder() const;
 
   // Runs the periodic duties once, in the background, as far as they are this node's.
   void tick();
@@ -120,7 +123,7 @@ class Service {
   using Templates = std::map<std::string, WorkerTemplate>;
   std::atomic<std::shared_ptr<const Templates>> templates_;
   LaunchTemplates launch_templates_;  // the same, as the store knows them
-  std::string url_;                   // set by begin(), before anything is launched
+  ServiceAddress address_;            // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
   WaitList event_waits_;

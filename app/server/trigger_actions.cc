@@ -17,9 +17,9 @@ constexpr Millis kLongestRun = std::chrono::minutes(1);
 
 }  // namespace
 
-void MusterProcess::setUrl(std::string url) {
+void MusterProcess::setAddress(ServiceAddress address) {
   const std::lock_guard lock(mutex_);
-  url_ = std::move(url);
+  address_ = std::move(address);
 }
 
 std::optional<std::string> MusterProcess::run(const std::string& machine, const Machines::Run& run,
@@ -35,8 +35,9 @@ std::optional<std::string> MusterProcess::run(const std::string& machine, const 
   }
   {
     const std::lock_guard lock(mutex_);
-    if (url_.empty()) return "the service does not listen yet";
-    argv.insert(argv.end(), {"--url", url_});
+    if (address_.url.empty()) return "the service does not listen yet";
+    argv.insert(argv.end(), {"--url", address_.url});
+    addTrust(address_, spec.env);
   }
   spec.env = passedVariables(ownEnvironment(), passed_);
   // With tokens configured, it needs one of them.

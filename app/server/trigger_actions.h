@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/http/address_guard.h"
+#include "app/launch/worker_process.h"
 #include "triggers/ports.h"
 
 namespace muster {
@@ -20,12 +21,12 @@ class MusterProcess : public MachineProcess {
                                  const std::stop_token& stop) override;
 
   // Where the service listens; before that nothing can be run.
-  void setUrl(std::string url);
+  void setAddress(ServiceAddress address);
 
  private:
   const std::vector<std::string> passed_;
   std::mutex mutex_;
-  std::string url_;  // guarded by mutex_
+  ServiceAddress address_;  // guarded by mutex_
 };
 
 // Calls functions on the network; private addresses only where the guard, or the target, allows it.

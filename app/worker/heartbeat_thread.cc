@@ -33,9 +33,9 @@ Millis heartbeatInterval(Millis wanted, Millis lease) {
   return std::max(Millis(10), std::min(wanted, lease / 3));
 }
 
-HeartbeatThread::HeartbeatThread(const std::string& url, const Registration& registration,
+HeartbeatThread::HeartbeatThread(ServiceClient client, const Registration& registration,
                                  WorkerWatch& watch, const Log& log)
-    : client_(url, registration.worker_token),
+    : client_(std::move(client)),
       worker_(registration.worker_id),
       watch_(watch),
       log_(log),

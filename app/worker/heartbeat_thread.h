@@ -14,7 +14,8 @@ namespace muster {
 // says to the watch. Ends with this object.
 class HeartbeatThread {
  public:
-  HeartbeatThread(const std::string& url, const Registration& registration, WorkerWatch& watch,
+  // `client` has the worker's token.
+  HeartbeatThread(ServiceClient client, const Registration& registration, WorkerWatch& watch,
                   const Log& log);
 
   // From now on: the thread begins with the first call. A worker that is done in a moment has no

@@ -30,6 +30,9 @@ Refusal refusalOf(const HttpAnswer& answer) {
   if (const auto problem = JsonAnswer::parse(answer.body)) {
     refusal.code = textOf(problem->root(), "code");
     if (auto detail = textOf(problem->root(), "detail"); !detail.empty()) refusal.detail = detail;
+    if (!textOf(problem->root(), "leader_url").empty()) {
+      refusal.detail += "; it gets the token only if MUSTER_NODES allows that";
+    }
   }
   return refusal;
 }

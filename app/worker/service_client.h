@@ -72,7 +72,8 @@ class ServiceClient {
   using Answer = tl::expected<T, Refusal>;
   using GivenUp = std::function<bool()>;
 
-  ServiceClient(std::string url, std::string token) : api_(std::move(url), std::move(token)) {}
+  ServiceClient(std::string url, std::string token, ServiceTrust trust)
+      : api_(std::move(url), std::move(token), std::move(trust)) {}
 
   void setToken(std::string token) { api_.setToken(std::move(token)); }
 

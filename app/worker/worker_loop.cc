@@ -105,7 +105,10 @@ WorkerExit WorkerLoop::run() {
                                 options_.capabilities};
   // A launch token is a key already.
   const std::string key = options_.launch_token.empty() ? randomKey() : "";
-  ServiceClient client(options_.url, options_.token);
+  // Who was given no token has none to keep: the worker's own goes wherever the service leads.
+  ServiceTrust trust = options_.trust;
+  if (options_.token.empty()) trust.nodes = std::string(1, '*');
+  ServiceClient client(options_.url, options_.token, trust);
   const auto registration =
       persist([&] { return client.registerWorker(identity, key); },
               watch_.now() + options_.connect_timeout, [this] { return !watch_.mayClaim(); });
@@ -117,7 +120,8 @@ WorkerExit WorkerLoop::run() {
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
   client.setToken(worker_token_);
-  heartbeat_.emplace(options_.url, *registration, watch_, log_);
+  heartbeat_.emplace(ServiceClient(options_.url, registration->worker_token, trust), *registration,
+                     watch_, log_);
   const WorkerExit exit = work(client);
   heartbeat_.reset();
   if (watch_.isGone()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/client/api_client.h"
 #include "models/time.h"
 
 namespace muster {
@@ -13,6 +14,7 @@ namespace muster {
 struct WorkerOptions {
   std::string url;
   std::string token;
+  ServiceTrust trust;
   std::string pool;
   std::string worker_id;     // empty: the service makes one
   std::string launch_token;  // empty: started by hand

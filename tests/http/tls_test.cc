@@ -71,7 +71,7 @@ TEST_F(Tls, aTrustedCertificateIsTaken) {
 TEST_F(Tls, anUnknownCertificateIsRefused) {
   const Health health = this->health("127.0.0.1", "/nowhere");
   EXPECT_EQ(health.exit_code, 1);
-  EXPECT_NE(health.err.find("the certificate is not trusted: self-signed certificate"),
+  EXPECT_NE(health.err.find("the certificate of 127.0.0.1 is not trusted: self-signed certificate"),
             std::string::npos)
       << health.err;
 }

@@ -3,6 +3,7 @@
 #include <json/reader.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <stdexcept>
 
@@ -90,6 +91,15 @@ Json::Value parsed(const std::string& body) {
   return value;
 }
 
+void useFiles(CURL* curl, const HttpsFiles& files) {
+  const auto set = [curl](CURLoption option, const std::string& file) {
+    if (!file.empty()) curl_easy_setopt(curl, option, file.c_str());
+  };
+  set(CURLOPT_CAINFO, files.ca);
+  set(CURLOPT_SSLCERT, files.certificate);
+  set(CURLOPT_SSLKEY, files.key);
+}
+
 void conclude(CURL* curl, CURLcode code, Reply& reply) {
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
@@ -140,14 +150,24 @@ std::ostream& operator<<(std::ostream& out, const Reply& reply) {
              << reply.body.substr(0, kShown);
 }
 
-Http::Http(std::string url) : url_(std::move(url)), curl_(newHandle(), curl_easy_cleanup) {}
+Http::Http(std::string url, HttpsFiles files)
+    : url_(std::move(url)), files_(std::move(files)), curl_(newHandle(), curl_easy_cleanup) {}
 
 Reply Http::send(const Request& request) {
   constexpr long kSeconds = 60;
   Reply reply;
   const HeaderLines lines = prepare(curl_.get(), url_, request, reply);
   curl_easy_setopt(curl_.get(), CURLOPT_TIMEOUT, kSeconds);
+  useFiles(curl_.get(), files_);
+  if (std::exchange(reconnects_, false)) curl_easy_setopt(curl_.get(), CURLOPT_FRESH_CONNECT, 1L);
+  if (most_tls_ != 0) {
+    curl_easy_setopt(curl_.get(), CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 | most_tls_);
+  }
+  std::array<char, CURL_ERROR_SIZE> why{};
+  curl_easy_setopt(curl_.get(), CURLOPT_ERRORBUFFER, why.data());
   conclude(curl_.get(), curl_easy_perform(curl_.get()), reply);
+  curl_easy_setopt(curl_.get(), CURLOPT_ERRORBUFFER, nullptr);
+  if (!reply.failure.empty()) reply.failure += std::string("; ") + why.data();
   return reply;
 }
 

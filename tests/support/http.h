@@ -40,10 +40,22 @@ struct Reply {
 };
 std::ostream& operator<<(std::ostream& out, const Reply& reply);
 
+// For https: whom to trust, and who we say we are; files in PEM. Empty: the machine's, and nobody.
+struct HttpsFiles {
+  std::string ca = {};
+  std::string certificate = {};
+  std::string key = {};
+};
+
 // One kept-alive connection; for one thread.
 class Http {
  public:
-  explicit Http(std::string url);
+  explicit Http(std::string url, HttpsFiles files = {});
+
+  // The next request gets a connection of its own, which may resume the session of the last one.
+  void reconnect() { reconnects_ = true; }
+  // Of TLS, as curl counts them: CURL_SSLVERSION_MAX_…
+  void limitTls(long version) { most_tls_ = version; }
 
   Reply send(const Request& request);
   Reply get(const std::string& path, Headers headers = {});
@@ -56,6 +68,9 @@ class Http {
 
  private:
   std::string url_;
+  const HttpsFiles files_;
+  bool reconnects_ = false;
+  long most_tls_ = 0;
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_;
 };
 

@@ -13,7 +13,8 @@ namespace muster::test {
 // and note a test failure otherwise. `fields` are the members of a JSON object, without its braces.
 class PoolClient {
  public:
-  PoolClient(const std::string& url, std::string pool) : http_(url), pool_(std::move(pool)) {}
+  PoolClient(const std::string& url, std::string pool, HttpsFiles files = {})
+      : http_(url, std::move(files)), pool_(std::move(pool)) {}
 
   Http& http() { return http_; }
   const std::string& name() const { return pool_; }

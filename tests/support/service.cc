@@ -103,6 +103,8 @@ void Service::restart() {
 
 bool Service::running() { return process_->running(); }
 
-std::string Service::url() const { return "http://127.0.0.1:" + std::to_string(port()); }
+std::string Service::url() const {
+  return (options_.https ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port());
+}
 
 }  // namespace muster::test

@@ -25,6 +25,7 @@ struct ServiceOptions {
   bool adopts_orphans = false;        // as process 1 of a container does
   std::vector<int> without = {};      // capabilities that it and its workers do not have, if root
   unsigned open_files = 0;            // the hard limit of open files; 0: that of the test
+  bool https = false;                 // the settings name a certificate
 };
 
 // A free port of loopback that nobody else is given while this lives. It is bound, so that the

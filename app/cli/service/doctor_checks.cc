@@ -19,6 +19,7 @@ constexpr std::uint64_t kLittlePercent = 5;
 constexpr std::uint64_t kFewFiles = 4096;
 constexpr std::chrono::milliseconds kSlowFlush{20};
 constexpr Millis kOffClock{2000};
+constexpr std::chrono::days kRenewalDue{14};
 
 Check judgeMigrations(const tl::expected<MigrationPlan, std::string>& plan, bool is_postgres,
                       bool pgbouncer_on) {
@@ -108,6 +109,23 @@ Check judgeOpenFiles(std::uint64_t limit) {
   return {"open files", Verdict::kWarn,
           fmt::format("only {} may be open: that many connections and workers", limit),
           "ulimit -n 65536, or LimitNOFILE=65536 in the unit of the service"};
+}
+
+Check judgeCertificate(const tl::expected<Time, std::string>& expires, Time now) {
+  const std::string name = "certificate";
+  if (!expires) {
+    return {name, Verdict::kFail, expires.error(),
+            "correct tls_cert, tls_key or tls_client_ca; the service's user must be able to read"};
+  }
+  if (*expires <= now) {
+    return {name, Verdict::kFail, "expired at " + formatTime(*expires),
+            "renew it; a running service takes the new files by itself"};
+  }
+  const auto left = std::chrono::floor<std::chrono::days>(*expires - now);
+  const bool soon = left < kRenewalDue;
+  return {name, soon ? Verdict::kWarn : Verdict::kOk,
+          fmt::format("good for {} days, until {}", left.count(), formatTime(*expires)),
+          soon ? "renew it; a running service takes the new files by itself" : ""};
 }
 
 std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Durability durability) {

@@ -23,6 +23,8 @@ struct Check {
 Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_t free_bytes,
                 std::uint64_t all_bytes);
 Check judgeOpenFiles(std::uint64_t limit);
+// `expires`: of the certificate, or why it cannot be served.
+Check judgeCertificate(const tl::expected<Time, std::string>& expires, Time now);
 // Everything about a store, in the order in which it matters.
 std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Durability durability);
 

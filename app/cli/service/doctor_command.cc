@@ -9,6 +9,7 @@
 #include "app/launch/program_beside.h"
 #include "app/launch/worker_process.h"
 #include "app/log/system_clock.h"
+#include "app/tls/service_certificate.h"
 #include "models/store_url.h"
 
 namespace muster {
@@ -90,14 +91,24 @@ void checkStore(const Settings& settings, Checks& checks) {
   checkDisk("disk of output", workerOutputFolder(settings), checks);
 }
 
-void checkService(const ListenAddress& listen, Checks& checks) {
+void checkCertificate(const Settings& settings, Checks& checks) {
+  if (settings.tls_cert.empty()) return;
+  const auto read = readServiceCertificate(settings);
+  checks.push_back(judgeCertificate(read.map([](const auto& found) { return found.expires; }),
+                                    SystemClock().now()));
+}
+
+void checkService(const Settings& settings, Checks& checks) {
+  const ListenAddress& listen = settings.listen;
   Check check{"service", Verdict::kOk, "listens on any free port: not looked for"};
   if (listen.port != 0) {
     std::string host = listen.host == "0.0.0.0" || listen.host == "::" ? "127.0.0.1" : listen.host;
     if (host.find(':') != std::string::npos) host = "[" + host + "]";
-    ApiClient api(fmt::format("http://{}:{}", host, listen.port), "");
+    ApiClient api(fmt::format("{}://{}:{}", urlScheme(settings), host, listen.port), "",
+                  {{.ca = settings.tls_cert}});
     const auto answer = api.send({.path = "/healthz", .timeout = Seconds(3)});
-    check.detail = !answer        ? "does not run: nothing answers at " + api.url()
+    check.detail = !answer ? fmt::format("does not run: nothing answers at {} ({})", api.url(),
+                                         answer.error().what)
                    : answer->ok() ? "runs at " + api.url()
                                   : fmt::format("{} answers at {}/healthz; is that Muster?",
                                                 answer->status, api.url());
@@ -122,7 +133,8 @@ int run(const DoctorCommand& command, const Environment& env, Terminal& terminal
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   checks.push_back(judgeOpenFiles(files.rlim_max));
-  checkService(settings->listen, checks);
+  checkCertificate(*settings, checks);
+  checkService(*settings, checks);
   return show(checks, doctorExit(checks), terminal);
 }
 

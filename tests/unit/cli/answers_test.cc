@@ -36,6 +36,15 @@ TEST(ProblemText, tellsWhereTheTokenGoes) {
   EXPECT_EQ(problemText(answer), "Unauthorized\n  give a token with --token or MUSTER_TOKEN\n");
 }
 
+TEST(ProblemText, says_why_the_leader_does_not_get_the_token) {
+  HttpAnswer answer;
+  answer.status = 503;
+  answer.body = R"({"title":"Not leader","leader_url":"http://b:1"})";
+  EXPECT_EQ(problemText(answer),
+            "Not leader\n  your token goes to the service that you name, and nowhere else: --url "
+            "http://b:1, or allow it with MUSTER_NODES\n");
+}
+
 TEST(ProblemText, copesWithAnswersThatAreNoProblems) {
   for (const std::string body : {"", "<html>", "[1]", "{}", "{\"title\":\"\"}"}) {
     HttpAnswer answer;

@@ -83,13 +83,79 @@ TEST(ApiClient, isSentOnToTheLeader) {
   OneAnswer leader(answerOf("201 Created", "{}"));
   OneAnswer worker(answerOf("503 Service Unavailable",
                             R"({"code":"not_leader","leader_url":")" + leader.url() + R"("})"));
-  ApiClient api(worker.url(), "secret");
+  ApiClient api(worker.url(), "secret", {.nodes = "http://elsewhere, " + leader.url()});
   const auto answer = api.send({.method = "POST", .path = "/v1/x", .body = "{}"});
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_EQ(answer->status, 201);
   const std::string request = leader.request();
   EXPECT_TRUE(request.starts_with("POST /v1/x HTTP/1.1")) << request;
   EXPECT_NE(request.find("Bearer secret"), std::string::npos) << request;
+}
+
+TEST(ApiClient, a_token_is_for_the_place_that_was_named) {
+  OneAnswer leader(answerOf("201 Created", "{}"));
+  const std::string body = R"({"code":"not_leader","leader_url":")" + leader.url() + R"("})";
+  OneAnswer worker(answerOf("503 Service Unavailable", body));
+  {
+    ApiClient api(worker.url(), "secret");
+    const auto answer = api.send({.method = "POST", .path = "/v1/x", .body = "{}"});
+    ASSERT_TRUE(answer) << answer.error().what;
+    EXPECT_EQ(answer->status, 503) << "what was answered there";
+    EXPECT_EQ(answer->body, body);
+  }
+  EXPECT_NE(worker.request().find("Bearer secret"), std::string::npos);
+  ApiClient(leader.url(), "").send({.path = "/after"});
+  EXPECT_TRUE(leader.request().starts_with("GET /after")) << "nobody was there before";
+}
+
+TEST(ApiClient, without_a_token_it_goes_where_it_is_sent) {
+  OneAnswer leader(answerOf("201 Created", "{}"));
+  OneAnswer worker(answerOf("503 Service Unavailable",
+                            R"({"code":"not_leader","leader_url":")" + leader.url() + R"("})"));
+  ApiClient api(worker.url(), "");
+  EXPECT_EQ(api.send({.path = "/v1/x"})->status, 201);
+}
+
+TEST(ApiClient, does_not_follow_a_redirect) {
+  OneAnswer elsewhere(answerOf("200 OK", "{}"));
+  OneAnswer service("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + elsewhere.url() +
+                    "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  ApiClient api(service.url(), "secret", {.nodes = "*"});
+  EXPECT_EQ(api.send({.path = "/v1/x"})->status, 307);
+  ApiClient(elsewhere.url(), "").send({.path = "/after"});
+  EXPECT_TRUE(elsewhere.request().starts_with("GET /after"));
+}
+
+TEST(TrustedNode, is_the_same_place_or_one_that_was_named) {
+  struct Row {
+    const char* why;
+    const char* own;
+    const char* other;
+    const char* nodes;
+    bool trusted;
+  };
+  const Row rows[] = {
+      {"itself", "http://a:1", "http://a:1/", "", true},
+      {"itself, written otherwise", "https://A.example", "https://a.EXAMPLE:443", "", true},
+      {"another port", "http://a:1", "http://a:2", "", false},
+      {"another host", "http://a:1", "http://b:1", "", false},
+      {"without TLS", "https://a:1", "http://a:1", "", false},
+      {"with TLS", "http://a:1", "https://a:1", "", false},
+      {"named", "http://a:1", "http://b:1", "http://b:1", true},
+      {"named among others", "http://a:1", "http://b:1", "http://c:1 , http://b:1/", true},
+      {"named with TLS", "https://a:1", "http://b:1", "https://b:1", false},
+      {"named without TLS", "https://a:1", "http://b:1", "http://b:1", true},
+      {"begins like one that is named", "http://a:1", "http://b.evil:1", "http://b", false},
+      {"any", "http://a:1", "http://b:1", "*", true},
+      {"any, with TLS", "https://a:1", "https://b:1", "*", true},
+      {"any, but with TLS", "https://a:1", "http://b:1", "*", false},
+      {"the list makes no sense", "http://a:1", "http://b:1", ",b:1,,*", false},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(isTrustedNode(*parseHttpUrl(row.own), *parseHttpUrl(row.other), row.nodes),
+              row.trusted)
+        << row.why;
+  }
 }
 
 TEST(ApiClient, aLeaderThatIsGoneIsForgotten) {

@@ -187,6 +187,20 @@ TEST(CommandLine, environmentGivesWhatFlagsDoNot) {
   EXPECT_EQ(parseCommandLine({"health"}, {})->service.url, "http://127.0.0.1:8080");
 }
 
+TEST(CommandLine, whom_to_trust_comes_from_the_environment) {
+  const Environment env = {{"MUSTER_CA", "ca.pem"},
+                           {"MUSTER_CLIENT_CERT", "c.pem"},
+                           {"MUSTER_CLIENT_KEY", "c.key"},
+                           {"MUSTER_NODES", "https://b"}};
+  const ServiceTrust trust = parseCommandLine({"health"}, env)->service.trust;
+  EXPECT_EQ(trust.files.ca, "ca.pem");
+  EXPECT_EQ(trust.files.certificate, "c.pem");
+  EXPECT_EQ(trust.files.key, "c.key");
+  EXPECT_EQ(trust.nodes, "https://b");
+  EXPECT_EQ(parseCommandLine({"--ca", "f.pem", "health"}, env)->service.trust.files.ca, "f.pem");
+  EXPECT_EQ(parseCommandLine({"health"}, {})->service.trust.files.ca, "");
+}
+
 TEST(CommandLine, aWorkersCommandIsTakenAsItStands) {
   const auto worker =
       parsed<WorkerCommand>({"worker", "--pool", "p", "--loop", "--capability", "a", "--capability",

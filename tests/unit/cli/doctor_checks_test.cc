@@ -12,6 +12,29 @@ using enum Verdict;
 
 constexpr std::uint64_t kMiB = 1U << 20, kGiB = 1U << 30;
 
+TEST(DoctorChecks, a_certificate_is_judged_by_the_time_that_is_left) {
+  const Time now = *parseTime("2026-03-01T12:00:00Z");
+  struct Row {
+    tl::expected<Time, std::string> expires;
+    Verdict verdict;
+    const char* says;
+  };
+  using std::chrono::days;
+  const Row rows[] = {
+      {tl::unexpected<std::string>("tls_key x cannot be read"), Verdict::kFail, "tls_key x"},
+      {now, Verdict::kFail, "expired at 2026-03-01T12:00:00.000Z"},
+      {now - days(1), Verdict::kFail, "expired"},
+      {now + days(13), Verdict::kWarn, "good for 13 days"},
+      {now + days(14), Verdict::kOk, "good for 14 days"},
+  };
+  for (const Row& row : rows) {
+    const Check check = judgeCertificate(row.expires, now);
+    EXPECT_EQ(check.verdict, row.verdict) << check.detail;
+    EXPECT_NE(check.detail.find(row.says), std::string::npos) << check.detail;
+    EXPECT_EQ(check.hint.empty(), row.verdict == Verdict::kOk) << check.detail;
+  }
+}
+
 TEST(DoctorChecks, judgeTheDisk) {
   struct {
     std::uint64_t free, all;

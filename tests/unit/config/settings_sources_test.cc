@@ -20,6 +20,9 @@ const std::vector<Sample> kSamples = {
     {"store", "memory:", "sqlite:/var/lib/jobs.db", "mysql://db"},
     {"durability", "normal", "full", "most"},
     {"insecure", "on", "off", "maybe"},
+    {"tls_cert", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
+    {"tls_key", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
+    {"tls_client_ca", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
     {"allowed_hosts", "jobs.example.org", "a.example,b.example", "a b"},
     {"allowed_origins", "https://ui.example.org", "http://a.example,http://b.example",
      "example.org"},
@@ -213,6 +216,60 @@ TEST(SettingsSources, listsMayBeListsOrTextWithCommas) {
   EXPECT_EQ(draftFrom("allowed_hosts: [a.example, b.example]").settings.allowed_hosts, both);
   EXPECT_EQ(draftFrom("allowed_hosts: a.example, b.example").settings.allowed_hosts, both);
   EXPECT_TRUE(draftFrom("allowed_hosts: []").settings.allowed_hosts.empty());
+}
+
+TEST(LoadSettings, warns_when_tokens_travel_in_the_open) {
+  const std::string tokens =
+      "tokens: [{name: a, scopes: [read], sha256: " + std::string(64, 'a') + "}]\n";
+  const std::string tls = "tls_cert: c.pem\ntls_key: c.key\n";
+  struct Row {
+    const char* why;
+    std::string yaml;
+    bool warned;
+  };
+  const Row rows[] = {
+      {"other machines reach it", "listen: 0.0.0.0:1\n" + tokens, true},
+      {"by one address", "listen: 192.0.2.1:1\n" + tokens, true},
+      {"it speaks TLS", "listen: 0.0.0.0:1\n" + tokens + tls, false},
+      {"only this machine reaches it", "listen: 127.0.0.1:1\n" + tokens, false},
+      {"there are none", "listen: 0.0.0.0:1\ninsecure: on\n", false},
+  };
+  for (const Row& row : rows) {
+    auto draft = draftFrom(row.yaml);
+    checkSettings(draft);
+    ASSERT_TRUE(draft.faults.empty()) << row.why << draft.faults[0].detail;
+    ASSERT_EQ(draft.settings.warnings.size(), row.warned ? 1U : 0U) << row.why;
+    if (!row.warned) continue;
+    EXPECT_NE(draft.settings.warnings[0].find("tls_cert"), std::string::npos);
+  }
+}
+
+TEST(LoadSettings, tls_settings_must_fit_together) {
+  const std::string client = "tls_clients: [{name: a, subject: b, scopes: [work]}]\n";
+  const std::string pair = "tls_cert: c\ntls_key: k\n";
+  struct Row {
+    std::string yaml;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"tls_cert: c\n", "tls_key is not"},
+      {"tls_key: k\n", "tls_cert is not"},
+      {"tls_client_ca: a\n" + client, "callers show certificates over https only"},
+      {pair + client, "tls_client_ca is not set"},
+      {pair, nullptr},
+      {pair + "tls_client_ca: a\n" + client, nullptr},
+      {"listen: 0.0.0.0:1\ntls_client_ca: a\n" + pair + client, nullptr},
+  };
+  for (const Row& row : rows) {
+    auto draft = draftFrom(row.yaml);
+    checkSettings(draft);
+    EXPECT_EQ(draft.faults.empty(), row.says == nullptr) << row.yaml;
+    if (row.says == nullptr || draft.faults.empty()) continue;
+    EXPECT_NE(draft.faults[0].detail.find(row.says), std::string::npos) << draft.faults[0].detail;
+    EXPECT_TRUE(draft.faults[0].pointer.starts_with("muster.yml:") ||
+                draft.faults[0].pointer == "tls_clients")
+        << draft.faults[0].pointer;
+  }
 }
 
 TEST(LoadSettings, readsTheNamedFileAndChecksTheWhole) {

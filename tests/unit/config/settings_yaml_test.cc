@@ -211,6 +211,35 @@ TEST(SettingsYaml, aTokenInPlaceOfItsHashIsNotShown) {
   EXPECT_EQ(faults[0].find("my-secret"), std::string::npos);
 }
 
+TEST(SettingsYaml, reads_tls_clients) {
+  const auto draft = draftOf("tls_clients: [{name: farm, subject: f.example, scopes: [work]}]");
+  ASSERT_TRUE(draft.faults.empty()) << draft.faults[0].detail;
+  ASSERT_EQ(draft.settings.tls_clients.size(), 1U);
+  EXPECT_EQ(draft.settings.tls_clients[0].name, "farm");
+  EXPECT_EQ(draft.settings.tls_clients[0].subject, "f.example");
+  EXPECT_EQ(draft.settings.tls_clients[0].scopes, std::vector<Scope>{Scope::kWork});
+}
+
+TEST(SettingsYaml, tls_clients_must_be_whole_and_differ) {
+  EXPECT_EQ(faultsOf("tls_clients: [{subject: CN=f, scopes: [king], color: red}]"),
+            (std::vector<std::string>{
+                "m.yml:1:25: subject is \"CN=f\", expected the common name of a certificate, like "
+                "farm.example.org, without CN=",
+                "m.yml:1:40: unknown scope \"king\", expected read, produce, work or admin",
+                "m.yml:1:47: unknown key \"color\", expected one of name, subject, scopes",
+                "m.yml:1:15: client without name"}));
+  EXPECT_EQ(faultsOf("tls_clients: [{name: a}]").size(), 2U);
+  const std::string hash(64, 'a');
+  EXPECT_EQ(faultsOf("tokens: [{name: a, scopes: [read], sha256: " + hash +
+                     "}]\ntls_clients:\n"
+                     "  - {name: a, subject: x, scopes: [work]}\n"
+                     "  - {name: b, subject: x, scopes: [work]}\n"
+                     "  - {name: b, subject: y, scopes: [work]}\n"),
+            (std::vector<std::string>{"m.yml:3:5: a token is named \"a\" already",
+                                      "m.yml:4:5: the same subject as client \"a\"",
+                                      "m.yml:5:5: a second client named \"b\""}));
+}
+
 TEST(SettingsYaml, tokensMustDiffer) {
   const std::string hash(64, 'a');
   const std::string token = "  - {name: a, scopes: [read], sha256: " + hash + "}\n";
