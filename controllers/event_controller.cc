@@ -120,7 +120,7 @@ Result<Work> EventController::stream(const Request& request) {
     }
     Reply reply;
     reply.content_type = "text/event-stream";
-    reply.with("Cache-Control", "no-store").with("X-Accel-Buffering", "no");
+    reply.with("X-Accel-Buffering", "no");
     reply.stream = [this, stream](TextStreamPtr out) {
       stream->out = std::move(out);
       // The position, so that a client that comes again before the first event misses none.

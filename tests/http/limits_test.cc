@@ -155,7 +155,7 @@ TEST_F(Limits, a_problem_lists_a_hundred_errors) {
   EXPECT_EQ(reply.json["errors"][100]["detail"], "150 more are not listed");
 }
 
-TEST_F(Limits, metadata_is_merged_up_to_64_KiB) {
+TEST_F(Limits, metadata_is_merged_up_to_64_kib) {
   pool_.registerWorker("w");
   const auto metadata = [](const std::string& name) {
     return R"({"metadata":{")" + name + "\":" + quoted(40'000) + "}}";

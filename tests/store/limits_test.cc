@@ -84,7 +84,7 @@ TEST_P(LimitsTest, there_are_no_more_pools_than_there_may_be) {
   EXPECT_TRUE(create("s")) << "there is room again";
 }
 
-TEST_P(LimitsTest, merged_metadata_has_64_KiB_in_all) {
+TEST_P(LimitsTest, merged_metadata_has_64_kib_in_all) {
   registerWorker(newWorker("w"));
   const Job held = pushAndClaim({.data = "1"}, "w");
   const auto object = [](const std::string& name, std::size_t bytes) {

@@ -14,13 +14,11 @@
 
 #define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
 
-// `jobs` is the table, or a choice from it.
-#define MUSTER_SELECT_JOB_WITH_DATA_OF(jobs)                                               \
+#define MUSTER_SELECT_JOB_WITH_DATA                                                        \
   "SELECT " MUSTER_JOB_COLUMNS                                                             \
   ", p.data, p.placement, p.affinity, p.resource_refs, p.traceparent, p.retry, r.result, " \
   "r.artifacts "                                                                           \
-  "FROM " jobs " j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
-#define MUSTER_SELECT_JOB_WITH_DATA MUSTER_SELECT_JOB_WITH_DATA_OF("jobs")
+  "FROM jobs j JOIN job_payloads p ON p.seq = j.seq LEFT JOIN job_results r ON r.seq = j.seq "
 
 // PostgreSQL: claimable jobs with what they were given, of which only so much is sent as fits into
 // $4 bytes, and that of the first job in any case. `chosen` is a choice of rows of `jobs`, locked,
