@@ -3,7 +3,7 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMostBuckets = 10'000;
+constexpr std::size_t kMostRateBuckets = 10'000;
 constexpr double kRefusalsPerSecond = 50;  // and twice that in a burst: a person does not notice
 
 Status refuse(std::string what, std::chrono::seconds wait) {
@@ -20,9 +20,9 @@ void tighten(RateLevel& level, const TokenBucket& bucket) {
 // One that is full says nothing that a new one would not say.
 TokenBucket& RateLimits::bucketOf(Buckets& buckets, const std::string& name, double rate,
                                   TokenBucket::Instant now) {
-  if (buckets.size() >= kMostBuckets && !buckets.contains(name)) {
+  if (buckets.size() >= kMostRateBuckets && !buckets.contains(name)) {
     std::erase_if(buckets, [now](const auto& entry) { return entry.second.isFull(now); });
-    if (buckets.size() >= kMostBuckets) buckets.erase(buckets.begin());
+    if (buckets.size() >= kMostRateBuckets) buckets.erase(buckets.begin());
   }
   return buckets.try_emplace(name, rate).first->second;
 }

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-using State = ChunkedBody::State;
+using ChunkState = ChunkedBody::State;
 using std::string_view_literals::operator""sv;
 
 TEST(ChunkedBody, is_put_together_however_its_bytes_are_cut) {
@@ -24,14 +24,14 @@ TEST(ChunkedBody, is_put_together_however_its_bytes_are_cut) {
   for (const auto& [why, bytes, data] : cases) {
     for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
       ChunkedBody body;
-      State state = State::kIncomplete;
+      ChunkState state = ChunkState::kIncomplete;
       for (std::size_t at = 0; at < bytes.size(); at += piece) {
-        ASSERT_EQ(state, State::kIncomplete) << why;
+        ASSERT_EQ(state, ChunkState::kIncomplete) << why;
         std::string_view part = bytes.substr(at, piece);
         state = body.read(part);
         EXPECT_TRUE(part.empty()) << why;
       }
-      EXPECT_EQ(state, State::kComplete) << why << ": " << body.fault();
+      EXPECT_EQ(state, ChunkState::kComplete) << why << ": " << body.fault();
       EXPECT_EQ(body.data(), data) << why;
     }
   }
@@ -40,14 +40,14 @@ TEST(ChunkedBody, is_put_together_however_its_bytes_are_cut) {
 TEST(ChunkedBody, leaves_what_comes_behind_it) {
   ChunkedBody body;
   std::string_view bytes = "1\r\nx\r\n0\r\n\r\nGET / HTTP/1.1";
-  EXPECT_EQ(body.read(bytes), State::kComplete);
+  EXPECT_EQ(body.read(bytes), ChunkState::kComplete);
   EXPECT_EQ(bytes, "GET / HTTP/1.1");
 }
 
 TEST(ChunkedBody, tells_its_size_before_the_data_comes) {
   ChunkedBody body;
   std::string_view bytes = "2\r\nab\r\nfffffff\r\n";
-  EXPECT_EQ(body.read(bytes), State::kIncomplete);
+  EXPECT_EQ(body.read(bytes), ChunkState::kIncomplete);
   EXPECT_EQ(body.expected(), 2U + 0xfffffff);
 }
 
@@ -80,7 +80,7 @@ TEST(ChunkedBody, that_can_be_understood_in_two_ways_is_malformed) {
   for (const auto& [why, bytes] : cases) {
     ChunkedBody body;
     std::string_view rest = bytes;
-    EXPECT_EQ(body.read(rest), State::kMalformed) << why;
+    EXPECT_EQ(body.read(rest), ChunkState::kMalformed) << why;
     EXPECT_STRNE(body.fault(), "") << why;
   }
 }

@@ -109,7 +109,7 @@ TEST(HttpClientReading, makes_no_room_for_what_is_only_announced) {
 
 TEST(HttpClientReading, ends_with_the_time_also_while_there_is_something_to_read) {
   const Answering server(std::string(100, 'a'));
-  Wire wire(server.url(), {}, {});
+  Wire wire(server.url(), {}, {}, {});
   wire.write("\r\n\r\n", {});
   char byte = 0;
   ASSERT_EQ(wire.read(&byte, 1, {}), 1U) << "what comes after it is there too";

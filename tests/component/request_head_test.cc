@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-using State = RequestHead::State;
+using HeadState = RequestHead::State;
 using std::string_view_literals::operator""sv;
 
 TEST(RequestHead, ends_with_an_empty_line_and_counts_the_body) {
@@ -26,7 +26,7 @@ TEST(RequestHead, ends_with_an_empty_line_and_counts_the_body) {
   };
   for (const auto& expected : cases) {
     const RequestHead head = readRequestHead(expected.bytes);
-    EXPECT_EQ(head.state, State::kComplete) << expected.why << ": " << head.fault;
+    EXPECT_EQ(head.state, HeadState::kComplete) << expected.why << ": " << head.fault;
     EXPECT_EQ(head.method, expected.method) << expected.why;
     EXPECT_EQ(head.text.size(), expected.size) << expected.why;
     EXPECT_EQ(head.body_size, expected.body_size) << expected.why;
@@ -38,9 +38,9 @@ TEST(RequestHead, waits_for_more_wherever_its_bytes_end) {
       "POST /a?b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: \r\n\r\n";
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const RequestHead head = readRequestHead(whole.substr(0, size));
-    EXPECT_EQ(head.state, State::kIncomplete) << whole.substr(0, size) << ": " << head.fault;
+    EXPECT_EQ(head.state, HeadState::kIncomplete) << whole.substr(0, size) << ": " << head.fault;
   }
-  EXPECT_EQ(readRequestHead(whole).state, State::kComplete);
+  EXPECT_EQ(readRequestHead(whole).state, HeadState::kComplete);
 }
 
 TEST(RequestHead, that_can_be_understood_in_two_ways_is_malformed) {
@@ -99,7 +99,7 @@ TEST(RequestHead, that_can_be_understood_in_two_ways_is_malformed) {
   };
   for (const auto& [why, bytes] : cases) {
     const RequestHead head = readRequestHead(bytes);
-    EXPECT_EQ(head.state, State::kMalformed) << why;
+    EXPECT_EQ(head.state, HeadState::kMalformed) << why;
     EXPECT_STRNE(head.fault, "") << why;
   }
 }
@@ -108,7 +108,7 @@ TEST(RequestHead, gives_its_headers_and_its_path) {
   const RequestHead head = readRequestHead(
       "GET /a/b?c=/d HTTP/1.1\r\nHost: h:1\r\nX-Empty:\r\nORIGIN: \t http://o \r\nOrigin: "
       "2\r\n\r\n");
-  ASSERT_EQ(head.state, State::kComplete) << head.fault;
+  ASSERT_EQ(head.state, HeadState::kComplete) << head.fault;
   EXPECT_EQ(head.header("host"), "h:1");
   EXPECT_EQ(head.header("origin"), "http://o");
   EXPECT_EQ(head.header("x-empty"), "");
@@ -126,7 +126,7 @@ TEST(RequestHead, passes_as_it_is_unless_something_is_left_to_us) {
   const auto passes = [](const std::string& method, const std::string& header) {
     const std::string bytes = method + " / HTTP/1.1\r\nHost: a\r\n" + header + "\r\n";
     const RequestHead head = readRequestHead(bytes);
-    EXPECT_EQ(head.state, State::kComplete) << bytes << head.fault;
+    EXPECT_EQ(head.state, HeadState::kComplete) << bytes << head.fault;
     return passesAsItIs(head);
   };
   for (const char* method : {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"}) {
@@ -143,7 +143,7 @@ TEST(RequestHead, is_rewritten_without_what_we_have_dealt_with) {
   const RequestHead head = readRequestHead(
       "BREW /pot?a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nupgrade: h2c\r\n"
       "Connection: keep-alive\r\nContent-Length: 3\r\nX: y\r\n\r\n");
-  ASSERT_EQ(head.state, State::kComplete) << head.fault;
+  ASSERT_EQ(head.state, HeadState::kComplete) << head.fault;
   EXPECT_EQ(rewriteHead(head),
             "OPTIONS /~method/BREW/pot?a HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n"
             "Content-Length: 3\r\nX: y\r\n");

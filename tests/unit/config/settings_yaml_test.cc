@@ -217,7 +217,7 @@ TEST(SettingsYaml, reads_tls_clients) {
   ASSERT_EQ(draft.settings.tls_clients.size(), 1U);
   EXPECT_EQ(draft.settings.tls_clients[0].name, "farm");
   EXPECT_EQ(draft.settings.tls_clients[0].subject, "f.example");
-  EXPECT_EQ(draft.settings.tls_clients[0].scopes, std::vector<Scope>{Scope::kWork});
+  EXPECT_EQ(draft.settings.tls_clients[0].scopes, (Grants{{Scope::kWork}}));
 }
 
 TEST(SettingsYaml, tls_clients_must_be_whole_and_differ) {
