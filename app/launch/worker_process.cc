@@ -54,7 +54,9 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   spec.env = workerEnvironment(made, surroundings);
   spec.user = made.user;
   spec.env["MUSTER_URL"] = surroundings.service.url;
-  addTrust(surroundings.service, spec.env);
+  ServiceAddress service = surroundings.service;
+  if (made.user) service.certificate = service.certificate_of_settings;
+  addTrust(service, spec.env);
   spec.env["MUSTER_POOL_ID"] = order.pool.str();
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
   spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;

@@ -14,6 +14,8 @@ namespace muster {
 struct ServiceAddress {
   std::string url = {};
   std::string certificate = {};  // the file that holds its certificate; empty: it is not needed
+  // The same for another user, who cannot reach that file.
+  std::string certificate_of_settings = {};
 };
 
 // Puts into the environment what those at `address` need besides the URL: they are on this machine,

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -147,8 +148,11 @@ void announce(const Settings& settings, Service& service, TlsIdentity& tls, cons
   const int port = addresses.front().toPort();
   const std::string certificate = tls.isOn() ? service.workerFolder() + "/service.pem" : "";
   tls.publishAt(certificate);
-  service.begin({everywhere ? fmt::format("{}://127.0.0.1:{}", scheme, port) : url, certificate},
-                port);
+  const std::string of_settings =
+      tls.isOn() ? std::filesystem::absolute(settings.tls_cert).string() : "";
+  service.begin(
+      {everywhere ? fmt::format("{}://127.0.0.1:{}", scheme, port) : url, certificate, of_settings},
+      port);
   fmt::print("listening on {}\n", url);
   std::fflush(stdout);
   log.info("listening",

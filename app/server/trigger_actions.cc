@@ -33,13 +33,13 @@ std::optional<std::string> MusterProcess::run(const std::string& machine, const 
     const double seconds = std::chrono::duration<double>(*run.stale_threshold).count();
     argv.insert(argv.end(), {"--stale-threshold-seconds", fmt::format("{}", seconds)});
   }
+  spec.env = passedVariables(ownEnvironment(), passed_);
   {
     const std::lock_guard lock(mutex_);
     if (address_.url.empty()) return "the service does not listen yet";
     argv.insert(argv.end(), {"--url", address_.url});
     addTrust(address_, spec.env);
   }
-  spec.env = passedVariables(ownEnvironment(), passed_);
   // With tokens configured, it needs one of them.
   if (const char* const token = std::getenv("MUSTER_TOKEN")) spec.env["MUSTER_TOKEN"] = token;
   return runProgram(spec, kLongestRun, stop);

@@ -6,7 +6,6 @@
 namespace muster::test {
 namespace {
 
-using std::string_literals::operator""s;
 
 class Framing : public ServiceFixture {
  protected:
@@ -38,13 +37,13 @@ TEST_F(Framing, a_request_that_two_readers_could_understand_in_two_ways_is_refus
       {"a chunk that ends with LF", post("Transfer-Encoding: chunked\r\n") + "1\nx"},
       {"LF", "GET /healthz HTTP/1.1\n" + hostLine() + "\r\n"},
       {"LF between headers", start + "A: b\n" + hostLine() + "\r\n"},
-      {"a NUL", start + hostLine() + "A: \0\r\n\r\n"s},
+      {"a NUL", start + hostLine() + "A: " + std::string(1, '\0') + "\r\n\r\n"},
       {"a folded header", start + hostLine() + "A: b\r\n c: d\r\n\r\n"},
       {"a space before a colon", start + hostLine() + "Content-Length : 5\r\n\r\n"},
       {"no host", start + "\r\n"},
       {"two hosts", start + hostLine() + hostLine() + "\r\n"},
       {"another version", "GET /healthz HTTP/1.2\r\n" + hostLine() + "\r\n"},
-      {"TLS", "\x16\x03\x01\x02"s},
+      {"TLS", std::string("\x16\x03\x01\x02")},
   };
   for (const auto& [why, bytes] : cases) {
     RawConnection connection(service().port());

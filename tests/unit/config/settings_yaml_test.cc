@@ -221,13 +221,15 @@ TEST(SettingsYaml, reads_tls_clients) {
 }
 
 TEST(SettingsYaml, tls_clients_must_be_whole_and_differ) {
-  EXPECT_EQ(faultsOf("tls_clients: [{subject: CN=f, scopes: [king], color: red}]"),
-            (std::vector<std::string>{
-                "m.yml:1:25: subject is \"CN=f\", expected the common name of a certificate, like "
-                "farm.example.org, without CN=",
-                "m.yml:1:40: unknown scope \"king\", expected read, produce, work or admin",
-                "m.yml:1:47: unknown key \"color\", expected one of name, subject, scopes",
-                "m.yml:1:15: client without name"}));
+  EXPECT_EQ(
+      faultsOf("tls_clients: [{subject: CN=f, scopes: [king], color: red}]"),
+      (std::vector<std::string>{
+          "m.yml:1:25: subject is \"CN=f\", expected the common name of a certificate, like "
+          "farm.example.org, without CN=",
+          "m.yml:1:40: unknown scope \"king\", expected read, produce, work or admin, alone or for "
+          "pools like produce:emails or produce:team.*",
+          "m.yml:1:47: unknown key \"color\", expected one of name, subject, scopes",
+          "m.yml:1:15: client without name"}));
   EXPECT_EQ(faultsOf("tls_clients: [{name: a}]").size(), 2U);
   const std::string hash(64, 'a');
   EXPECT_EQ(faultsOf("tokens: [{name: a, scopes: [read], sha256: " + hash +
