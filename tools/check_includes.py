@@ -8,6 +8,7 @@ RANKS = [
     ("models/store/sqlite/", ("models/",), ("fmt/", "tl/", "sqlite3.h")),
     ("models/store/postgres/", ("models/",), ("fmt/", "tl/", "libpq-fe.h")),
     ("models/store/", ("models/",), ("fmt/", "tl/", "openssl/")),
+    ("models/operations/", ("models/",), ("tl/",)),
     ("models/", ("models/",), ("fmt/", "tl/")),
     ("triggers/", ("triggers/", "models/"), ("fmt/", "tl/", "yaml-cpp/")),
     ("app/server/", ("app/", "controllers/", "models/", "triggers/"), ("fmt/", "tl/", "yaml-cpp/", "drogon/", "trantor/")),
@@ -21,7 +22,7 @@ RANKS = [
     ("app/", ("app/", "models/"), ("fmt/", "tl/", "yaml-cpp/", "openssl/")),
     ("controllers/", ("controllers/", "app/", "models/", "triggers/"), ("fmt/", "tl/", "drogon/", "trantor/")),
 ]
-UPWARD = {"models/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/client/": ("models/store/",), "app/worker/": ("models/store/",), "app/": ("app/server/", "app/cli/", "app/client/", "app/worker/"), "controllers/": ("app/server/", "app/cli/", "app/client/", "app/worker/")}
+UPWARD = {"models/": ("models/json/", "models/store/", "models/operations/"), "models/operations/": ("models/json/", "models/store/"), "models/json/": ("models/store/",), "app/client/": ("models/store/",), "app/worker/": ("models/store/",), "app/": ("app/server/", "app/cli/", "app/client/", "app/worker/"), "controllers/": ("app/server/", "app/cli/", "app/client/", "app/worker/")}
 THIRD_PARTY = re.compile(r"^(fmt|tl|drogon|trantor|json|yaml-cpp|CLI|boost|openssl)/|^sqlite3\.h$|^libpq")
 
 faults = 0
