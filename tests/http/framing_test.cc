@@ -6,7 +6,6 @@
 namespace muster::test {
 namespace {
 
-
 class Framing : public ServiceFixture {
  protected:
   std::string hostLine() const {
