@@ -10,17 +10,14 @@
 #include <utility>
 
 #include "controllers/caller.h"
-#include "controllers/kept_answer.h"
 #include "controllers/request_head.h"
 #include "models/audit.h"
 #include "models/json/problem_json.h"
-#include "models/operations/audit.h"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 16U << 10;
-constexpr std::size_t kMaxKeyPath = 500;
 
 class LoopExecutor : public Executor {
  public:
@@ -35,31 +32,6 @@ class LoopExecutor : public Executor {
   trantor::EventLoop* loop_;
 };
 
-bool isVisible(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-}
-
-std::string_view methodOf(const drogon::HttpRequestPtr& request) {
-  switch (request->method()) {
-    case drogon::Get:
-      return "GET";
-    case drogon::Post:
-      return "POST";
-    case drogon::Put:
-      return "PUT";
-    case drogon::Patch:
-      return "PATCH";
-    case drogon::Delete:
-      return "DELETE";
-    case drogon::Options:
-      return "OPTIONS";
-    case drogon::Head:
-      return "HEAD";
-    default:
-      return "";
-  }
-}
-
 std::size_t headerBytes(const drogon::HttpRequestPtr& request) {
   std::size_t bytes = request->query().size();
   for (const auto& [name, value] : request->headers()) bytes += name.size() + value.size() + 4;
@@ -70,26 +42,6 @@ std::size_t headerBytes(const drogon::HttpRequestPtr& request) {
 bool isExpected(ErrorCode code) {
   return code == ErrorCode::kDraining || code == ErrorCode::kNotLeader ||
          code == ErrorCode::kReadOnlyNode;
-}
-
-// What repeats nothing keeps no answer, and what is open to everybody must not fill the disk.
-Result<RequestKey> keyOf(const Request& request) {
-  RequestKey key;
-  if (!request.route->scope || methodOf(request.raw) == "GET") return key;
-  const std::string* sent = request.headerIfSent("idempotency-key");
-  if (sent == nullptr) return key;
-  key.key = *sent;
-  if (key.key.empty() || key.key.size() > 255 || !isVisible(key.key)) {
-    return tl::unexpected(Error{ErrorCode::kInvalidHeader,
-                                "Idempotency-Key must be 1 to 255 visible ASCII characters",
-                                {{"Idempotency-Key", "format", "is not valid"}}});
-  }
-  key.principal = request.principal.name;
-  key.method = methodOf(request.raw);
-  key.path = std::string(request.path) + "?" + request.raw->query();
-  if (key.path.size() > kMaxKeyPath) key.path = sha256Hex(key.path);  // it is part of an index
-  key.body_hash = sha256Hex(request.body());
-  return key;
 }
 
 // "" when it names none, or none in a readable way: the handler says so.
@@ -106,52 +58,6 @@ std::string queryPool(const Request& request) {
   }
   return "";
 }
-
-// A worker's token is for one registration. Where a job is reported on its lease proves that.
-bool checksRegistration(const Request& request) {
-  return request.principal.registration && request.route->pool_rule == PoolRule::kWorker;
-}
-
-// Whether the token is for some pools, and the pool of the job or worker must be looked up.
-bool looksUpPool(const Request& request) {
-  const Route& route = *request.route;
-  const bool known_by_id =
-      route.pool_rule == PoolRule::kJob || route.pool_rule == PoolRule::kWorker;
-  return known_by_id && route.scope && request.principal.worker.empty() &&
-         !request.principal.mayEverywhere(*route.scope);
-}
-
-bool isAudited(const Request& request) {
-  const Route& route = *request.route;
-  return route.scope && *route.scope != Scope::kRead && !route.handler.routine &&
-         !request.caller.empty() && methodOf(request.raw) != "GET";
-}
-
-// Kept with the change itself, so that there is none without the other; of a change in several
-// steps with the first.
-void recordIfAudited(const Request& request, const Outcome& outcome, Store& store) {
-  if (!outcome || request.is_in_audit || !isAudited(request)) return;
-  run(RecordChange{{.by = parseCaller(request.caller),
-                    .method = std::string(methodOf(request.raw)),
-                    .path = std::string(request.path),
-                    .status = outcome->status,
-                    .request_id = request.id}},
-      store);
-}
-
-// While it lives, what is done in the store is done on behalf of the caller.
-class OnBehalf {
- public:
-  OnBehalf(Session& session, const std::string& caller) : session_(session) {
-    session_.caller = caller;
-  }
-  ~OnBehalf() { session_.caller.clear(); }
-  OnBehalf(const OnBehalf&) = delete;
-  OnBehalf& operator=(const OnBehalf&) = delete;
-
- private:
-  Session& session_;
-};
 
 }  // namespace
 
@@ -192,7 +98,7 @@ void Gateway::handle(const drogon::HttpRequestPtr& raw, Callback callback) {
   exchange->request->id = requestId(raw->getHeader("x-request-id"));
   exchange->request->path = raw->getOriginalPath();
   exchange->callback = std::move(callback);
-  exchange->method = methodOf(raw);
+  exchange->method = exchange->request->method();
   if (const auto unknown = takeRenamedMethod(exchange->request->path); !unknown.empty()) {
     exchange->method = unknown;
   }
@@ -336,77 +242,6 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
   } else {
     read(request, *std::move(work), std::move(respond));
   }
-}
-
-// What belongs to the request is looked at in its unit of work, before anything else is.
-Work Gateway::guarded(const RequestPtr& request, Work work) {
-  if (checksRegistration(*request)) {
-    return [request, work = std::move(work)](Store& store) -> Outcome {
-      const Principal& who = request->principal;
-      auto ok = store.workers().checkRegistration(WorkerId(who.worker), *who.registration);
-      return ok ? work(store) : Outcome(tl::unexpected(std::move(ok).error()));
-    };
-  }
-  if (!looksUpPool(*request)) return work;
-  return [request, work = std::move(work)](Store& store) -> Outcome {
-    const std::string& id = request->path_values.front().second;
-    const bool is_job = request->route->pool_rule == PoolRule::kJob;
-    const auto pool =
-        is_job ? store.jobs().poolOf(JobId(id)) : store.workers().poolOf(WorkerId(id));
-    if (!pool || request->principal.mayIn(*request->route->scope, *pool)) return work(store);
-    return fail(ErrorCode::kNotFound, fmt::format("there is no {} '{}' in the pools of this token",
-                                                  is_job ? "job" : "worker", id));
-  };
-}
-
-void Gateway::write(const RequestPtr& request, Work unguarded, Respond respond, Isolation isolation,
-                    Wish wish) {
-  auto key = keyOf(*request);
-  if (!key) {
-    respond(tl::unexpected(std::move(key).error()));
-    return;
-  }
-  // It may have been done before, or must not be done.
-  if (!key->key.empty() || looksUpPool(*request)) wish = {};
-  Work work = guarded(request, std::move(unguarded));
-  auto outcome = std::make_shared<Outcome>();
-  parts_.storage.write(
-      [request, outcome, work = std::move(work), key = *std::move(key)](Store& store) {
-        const OnBehalf caller(store.session, request->caller);
-        if (key.key.empty()) {
-          *outcome = work(store);
-          recordIfAudited(*request, *outcome, store);
-          return;
-        }
-        auto before = store.idempotency().find(key);
-        if (!before) {
-          *outcome = tl::unexpected(std::move(before).error());
-        } else if (*before) {
-          *outcome = replayedAnswer(store, **before);
-        } else {
-          *outcome = work(store);
-          recordIfAudited(*request, *outcome, store);
-          if (*outcome && (*outcome)->final) {
-            store.idempotency().remember(key, keptAnswer(**outcome));
-          }
-        }
-      },
-      [request, outcome, respond = std::move(respond)](const Status& status) {
-        request->is_in_audit = status.has_value();
-        respond(status ? std::move(*outcome) : Outcome(tl::unexpected(status.error())));
-      },
-      &currentLoop(), isolation, std::move(wish));
-}
-
-void Gateway::read(const RequestPtr& request, Work unguarded, Respond respond) {
-  Work work = guarded(request, std::move(unguarded));
-  auto outcome = std::make_shared<Outcome>();
-  parts_.storage.read(
-      [request, outcome, work = std::move(work)](Store& store) { *outcome = work(store); },
-      [outcome, respond = std::move(respond)](const Status& status) {
-        respond(status ? std::move(*outcome) : Outcome(tl::unexpected(status.error())));
-      },
-      &currentLoop());
 }
 
 void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {

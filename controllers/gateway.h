@@ -22,6 +22,9 @@ namespace muster {
 // Where continuations of a request run: the event loop its connection lives on.
 Executor& currentLoop();
 
+// Whether it is a change that the audit keeps, if it succeeds.
+bool isAudited(const Request& request);
+
 // Every request passes here: identified, checked against host, origin, token and limits, routed,
 // run in the store, answered, counted. Called on the event loops; never blocks.
 class Gateway {

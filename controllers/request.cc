@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "models/json/json_reader.h"
@@ -34,6 +35,10 @@ bool isConnected(const HttpRequest& request) {
 
 }  // namespace
 
+bool isVisible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
 std::optional<std::string> percentDecode(std::string_view text, bool form) {
   std::string out;
   out.reserve(text.size());
@@ -58,6 +63,27 @@ std::optional<std::string> percentDecode(std::string_view text, bool form) {
 Request::~Request() {
   constexpr std::size_t kLarge = 64U << 10;
   if (raw && raw->body().size() > kLarge) raw->setBody(std::string(kLarge / 1024, ' '));
+}
+
+std::string_view Request::method() const {
+  switch (raw->method()) {
+    case drogon::Get:
+      return "GET";
+    case drogon::Post:
+      return "POST";
+    case drogon::Put:
+      return "PUT";
+    case drogon::Patch:
+      return "PATCH";
+    case drogon::Delete:
+      return "DELETE";
+    case drogon::Options:
+      return "OPTIONS";
+    case drogon::Head:
+      return "HEAD";
+    default:
+      return "";
+  }
 }
 
 const std::string& Request::header(const std::string& lower_case_name) const {

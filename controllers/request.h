@@ -39,6 +39,7 @@ struct Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
+  std::string_view method() const;  // "GET"; empty: the framework does not know it
   const std::string& header(const std::string& lower_case_name) const;  // empty: not sent
   const std::string* headerIfSent(const std::string& lower_case_name) const;
   std::string_view body() const { return raw->body(); }
@@ -93,6 +94,9 @@ class QueryReader {
   std::vector<Parameter> parameters_;
   std::vector<FieldError> faults_;
 };
+
+// Whether it is ASCII without blanks and control characters.
+bool isVisible(std::string_view text);
 
 // %41 → A, and + → space where `form` is set; nothing when an escape is broken or hides a NUL.
 std::optional<std::string> percentDecode(std::string_view text, bool form);
