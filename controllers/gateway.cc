@@ -18,6 +18,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 16U << 10;
+constexpr double kFailureLinesPerSecond = 20;
 
 class LoopExecutor : public Executor {
  public:
@@ -84,7 +85,9 @@ struct Gateway::Exchange {
 };
 
 Gateway::Gateway(Parts parts)
-    : parts_(std::move(parts)), id_prefix_(Random().token().substr(0, 8)) {}
+    : parts_(std::move(parts)),
+      id_prefix_(Random().token().substr(0, 8)),
+      failure_lines_(parts_.clock, kFailureLinesPerSecond) {}
 
 std::string Gateway::requestId(const std::string& given) {
   if (!given.empty() && given.size() <= 128 && isVisible(given)) return given;
@@ -253,10 +256,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
     Error& error = outcome.error();
     const ErrorKind& kind = describe(error.code);
     if (kind.status >= 500 && !isExpected(error.code) && !EarlyRefusal::ofThisThread()) {
-      parts_.log.error("request failed", {{"request_id", request.id},
-                                          {"path", request.path},
-                                          {"code", kind.name},
-                                          {"detail", error.detail}});
+      logFailure(request, kind.name, error.detail);
     }
     if (error.code == ErrorCode::kInternal) {
       error.detail = "the log has more under request_id " + request.id;
@@ -295,6 +295,18 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
                                  {"us", std::to_string(took.count() / 1000)}});
   }
   --in_flight_;
+}
+
+// Who sends too much gets 503 as often as he likes, and must not fill the log with that.
+void Gateway::logFailure(const Request& request, std::string_view code, std::string_view detail) {
+  const auto left_out = failure_lines_.pass();
+  if (!left_out) return;
+  parts_.log.error("request failed",
+                   {{"request_id", request.id},
+                    {"path", request.path},
+                    {"code", code},
+                    {"detail", detail},
+                    {"left_out", *left_out > 0 ? std::to_string(*left_out) : ""}});
 }
 
 void Gateway::send(const ExchangePtr& exchange, Reply reply) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/log/log.h"
+#include "app/log/log_throttle.h"
 #include "app/metrics/metrics.h"
 #include "controllers/access.h"
 #include "controllers/buffer_budget.h"
@@ -79,9 +80,11 @@ class Gateway {
   drogon::HttpResponsePtr render(const Exchange& exchange, Reply reply,
                                  drogon::HttpResponsePtr response) const;
   std::string requestId(const std::string& given);
+  void logFailure(const Request& request, std::string_view code, std::string_view detail);
 
   const Parts parts_;
   const std::string id_prefix_;
+  LogThrottle failure_lines_;
   std::atomic<std::uint64_t> last_id_ = 0;
   std::atomic<std::int64_t> in_flight_ = 0;
   std::atomic<Admits> admits_ = Admits::kAll;

@@ -134,7 +134,14 @@ void ProcessLauncher::start(const ProcessSpec& spec) {
     }
     const pid_t pid = *spawned;
     const int pidfd = openPidfd(pid);
-    if (pidfd < 0) throw std::runtime_error(std::string("pidfd_open: ") + std::strerror(errno));
+    if (pidfd < 0) {
+      // What cannot be watched must not run. Nobody else has waited for it, so the pid is its own.
+      const std::string why = std::strerror(errno);
+      ::kill(-pid, SIGKILL);
+      collectChild(pid);
+      output.remove();
+      return tellFailed(spec.name, "cannot watch the process: " + why);
+    }
     std::string key = processKey(pid).value_or(std::to_string(pid) + ":0:ended");
     listener_.started(spec, key);
     watch(spec.name, Process{pid, pidfd, std::move(key), std::move(output)});

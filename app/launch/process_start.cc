@@ -16,6 +16,7 @@ constexpr std::string_view kTokenFlag = "--token";
 
 // Set before there is a second thread.
 std::optional<mode_t> umask_at_start;
+std::optional<rlimit> open_files_at_start;
 
 }  // namespace
 
@@ -59,5 +60,17 @@ void concealProcess(int argc, char** argv) {
 void keepFilesPrivate() { umask_at_start = ::umask(S_IRWXG | S_IRWXO); }
 
 std::optional<mode_t> umaskAtStart() { return umask_at_start; }
+
+std::size_t raiseOpenFiles(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlimit before = limit;
+  limit.rlim_cur = std::max<rlim_t>(before.rlim_cur, std::min<rlim_t>(wanted, before.rlim_max));
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return before.rlim_cur;
+  if (!open_files_at_start) open_files_at_start = before;
+  return limit.rlim_cur;
+}
+
+std::optional<rlimit> openFilesAtStart() { return open_files_at_start; }
 
 }  // namespace muster

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,5 +31,13 @@ void keepFilesPrivate();
 
 // The mask that this process was started with, if keepFilesPrivate() has changed it.
 std::optional<mode_t> umaskAtStart();
+
+// From here on this process may open `wanted` files, if its hard limit allows that; returns how
+// many it may. What we launch gets the limit that we were started with: programs that use select()
+// cannot cope with a higher one.
+std::size_t raiseOpenFiles(std::size_t wanted);
+
+// The limit that this process was started with, if raiseOpenFiles() has changed it.
+std::optional<rlimit> openFilesAtStart();
 
 }  // namespace muster

@@ -52,13 +52,14 @@ Children& children() {
 // system calls only.
 struct CleanStart : bp::extend::handler {
   CleanStart(const SystemUser* becomes, int& fault)
-      : user(becomes), user_fault(fault), mask(umaskAtStart()) {}
+      : user(becomes), user_fault(fault), mask(umaskAtStart()), open_files(openFilesAtStart()) {}
 
   template <class Executor>
   void on_exec_setup(Executor&) const {
     constexpr int kCannotStart = 127;
     ::setpgid(0, 0);
     if (mask) ::umask(*mask);
+    if (open_files) ::setrlimit(RLIMIT_NOFILE, &*open_files);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -77,6 +78,7 @@ struct CleanStart : bp::extend::handler {
   const SystemUser* user;
   int& user_fault;
   std::optional<mode_t> mask;
+  std::optional<rlimit> open_files;
 };
 
 std::string pathVariable() {

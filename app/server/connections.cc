@@ -2,10 +2,11 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
+
+#include "app/launch/process_start.h"
 
 namespace muster {
 namespace {
@@ -55,13 +56,8 @@ ConnectionLimits connectionLimits(const Settings& settings, std::size_t descript
 }
 
 std::size_t raiseDescriptorLimit(const Settings& settings) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  const rlim_t wanted = std::max<rlim_t>(kEnoughDescriptors,
-                                         static_cast<rlim_t>(settings.max_connections) + kMostKept);
-  const rlim_t before = limit.rlim_cur;
-  limit.rlim_cur = std::max(before, std::min(wanted, limit.rlim_max));
-  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+  return raiseOpenFiles(std::max<std::size_t>(
+      kEnoughDescriptors, static_cast<std::size_t>(settings.max_connections) + kMostKept));
 }
 
 ConnectionPlace::~ConnectionPlace() {

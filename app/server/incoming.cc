@@ -22,6 +22,10 @@ using trantor::TcpConnectionPtr;
 constexpr std::size_t kMaxRequestHead = 24U << 10;  // the gateway allows 16 KiB of headers
 constexpr std::size_t kSlice = 64U << 10;
 constexpr std::size_t kMaxDropped = 64U << 20;
+constexpr std::size_t kMaxUntaken = 256U << 10;  // of answers, before further requests wait
+constexpr std::size_t kMaxWaiting = 1U << 20;    // of such requests
+constexpr double kFirstLook = 0.005;             // seconds; whether they were taken
+constexpr double kLastLook = 1.0;
 constexpr std::chrono::seconds kLingerTime{30};
 constexpr double kSweepSeconds = 1.0;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -54,7 +58,7 @@ class Incoming {
     while (going_on && bytes.readableBytes() > 0) {
       switch (reads_) {
         case Reads::kHead:
-          going_on = readHead(connection, bytes);
+          going_on = answersAreTaken(connection, bytes) && readHead(connection, bytes);
           break;
         case Reads::kBody:
           handOnBody(connection, bytes);
@@ -69,6 +73,15 @@ class Incoming {
     }
     // A buffer that has grown would keep its memory as long as the connection lasts.
     if (bytes.readableBytes() == 0 && std::exchange(has_grown_, false)) MsgBuffer().swap(bytes);
+  }
+
+  // The client has not taken `unsent` bytes of what it was answered. Further requests wait until it
+  // has. The framework does not say when that is, so it is looked at.
+  static void pause(const std::shared_ptr<Incoming>& incoming, std::size_t unsent) {
+    const TcpConnectionPtr connection = incoming->connection_.lock();
+    if (!connection || std::exchange(incoming->paused_, true)) return;
+    incoming->go_on_at_ = connection->bytesSent() + unsent;
+    lookAgain(incoming, kFirstLook);
   }
 
   // Answers before, or instead of, reading a request that the framework has not seen.
@@ -91,6 +104,26 @@ class Incoming {
 
  private:
   enum class Reads { kHead, kBody, kChunks, kNothing };
+
+  // The framework reads on all the same, so what waits has a limit too.
+  bool answersAreTaken(const TcpConnectionPtr& connection, const MsgBuffer& bytes) const {
+    if (paused_ && bytes.readableBytes() > kMaxWaiting) connection->forceClose();
+    return !paused_;
+  }
+
+  static void lookAgain(const std::shared_ptr<Incoming>& incoming, double seconds) {
+    const TcpConnectionPtr connection = incoming->connection_.lock();
+    if (!connection) return;
+    connection->getLoop()->runAfter(seconds, [incoming, seconds] {
+      const TcpConnectionPtr open = incoming->connection_.lock();
+      if (!open) return;
+      if (open->bytesSent() < incoming->go_on_at_) {
+        return lookAgain(incoming, std::min(2 * seconds, kLastLook));
+      }
+      incoming->paused_ = false;
+      incoming->receive(open, *open->getRecvBuffer());
+    });
+  }
 
   // False: the bytes that are left wait for more.
   bool readHead(const TcpConnectionPtr& connection, MsgBuffer& bytes) {
@@ -192,11 +225,11 @@ class Incoming {
     const ChunkedBody::State state = chunks_->body.read(rest);
     due_ += std::chrono::seconds(chunks_->body.data().size() / kSlice - before / kSlice);
     bytes.retrieve(offered - rest.size());
-    if (state == ChunkedBody::State::kMalformed) {
-      refuseChunks(connection, Error{ErrorCode::kInvalidHeader, chunks_->body.fault()});
-    } else if (auto ok = rules_->head_check.checkBodySize(chunks_->body.expected()); !ok) {
-      refuseChunks(connection, ok.error());
-    } else if (ok = hold(chunks_->body.data().capacity(), caller_); !ok) {
+    Status ok = state == ChunkedBody::State::kMalformed
+                    ? fail(ErrorCode::kInvalidHeader, chunks_->body.fault())
+                    : rules_->head_check.checkBodySize(chunks_->body.expected());
+    if (ok) ok = hold(chunks_->body.data().capacity(), caller_);
+    if (!ok) {
       refuseChunks(connection, ok.error());
     } else if (state == ChunkedBody::State::kComplete) {
       handOnChunks(connection);
@@ -269,6 +302,8 @@ class Incoming {
   std::size_t held_ = 0;             // taken from the budget
   std::size_t dropped_ = 0;          // after the last request
   bool has_grown_ = false;           // the buffer of the connection
+  bool paused_ = false;              // until the client has taken its answers,
+  std::size_t go_on_at_ = 0;         // so that so many bytes have gone
   std::chrono::nanoseconds due_{0};  // 0: nothing is under way
 };
 
@@ -292,12 +327,18 @@ void watchDeadlines(const TcpConnectionPtr& connection, const std::shared_ptr<In
 }  // namespace
 
 void readRequestsOneByOne(const TcpConnectionPtr& connection,
-                          std::shared_ptr<const IncomingRules> rules, ConnectionPlace place) {
+                          const std::shared_ptr<const IncomingRules>& rules,
+                          ConnectionPlace place) {
   const std::optional<Error> refusal = place.refusal();
   auto incoming = std::make_shared<Incoming>(connection, rules, std::move(place));
   connection->setRecvMsgCallback([incoming](const TcpConnectionPtr& from, MsgBuffer* bytes) {
     incoming->receive(from, *bytes);
   });
+  connection->setHighWaterMarkCallback(
+      [incoming](const TcpConnectionPtr&, std::size_t unsent) {
+        Incoming::pause(incoming, unsent);
+      },
+      kMaxUntaken);
   watchDeadlines(connection, incoming, rules);
   if (refusal) incoming->refuse(connection, *refusal);
 }

@@ -28,9 +28,12 @@ struct IncomingRules {
 // connection ends with it: what still comes is read and dropped for a while, so that the client
 // sees the answer and not a reset.
 //
+// A client that does not take its answers is not asked for more: its next requests wait, up to a
+// mebibyte; beyond that the connection closes.
+//
 // `place` is the connection's among all; one that is refused a place is answered and closed.
 // Call on the connection's event loop, when it is established.
 void readRequestsOneByOne(const trantor::TcpConnectionPtr& connection,
-                          std::shared_ptr<const IncomingRules> rules, ConnectionPlace place);
+                          const std::shared_ptr<const IncomingRules>& rules, ConnectionPlace place);
 
 }  // namespace muster

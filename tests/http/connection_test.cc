@@ -66,6 +66,34 @@ TEST(Connections, thousands_of_slow_ones_leave_others_unharmed) {
   EXPECT_EQ(service.stop(), 0);
 }
 
+// In KiB, the most that the process ever held.
+long mostMemory(pid_t pid) {
+  const std::string status = readFile("/proc/" + std::to_string(pid) + "/status");
+  return std::stol(status.substr(status.find("VmHWM:") + 6));
+}
+
+TEST(Connections, one_that_takes_no_answers_is_asked_for_no_more) {
+  Service service({.store = anyStore(), .settings = "threads: 1\n"});
+  constexpr int kRequests = 400;  // for some 300 KB each
+  std::string requests;
+  for (int i = 1; i <= kRequests; ++i) {
+    requests += "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n";
+    requests += i == kRequests ? "Connection: close\r\n\r\n" : "\r\n";
+  }
+  RawConnection greedy(service.port());
+  ASSERT_TRUE(greedy.send(requests));
+  Http other(service.url());
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(other.get("/healthz").status, 200);
+  EXPECT_LT(mostMemory(service.pid()), 100'000);
+  const std::string answers = greedy.receive(kPatience);
+  EXPECT_TRUE(greedy.closed());
+  int count = 0;
+  for (std::size_t at = 0; (at = answers.find("HTTP/1.1 200", at)) != std::string::npos; ++at)
+    ++count;
+  EXPECT_EQ(count, kRequests) << "all come once they are taken";
+  EXPECT_LT(mostMemory(service.pid()), 100'000);
+}
+
 TEST(Connections, one_too_many_is_told_so) {
   Service service({.store = anyStore(), .settings = "max_connections: 4\n"});
   std::list<RawConnection> all;
