@@ -16,7 +16,7 @@ endif()
 target_compile_definitions(muster_flags INTERFACE MUSTER_VERSION="${PROJECT_VERSION}")
 if(MUSTER_SANITIZE)
   target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer
-                         -Wno-maybe-uninitialized)  # instrumented, the compiler is often mistaken
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # it is often mistaken, instrumented
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 

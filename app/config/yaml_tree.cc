@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "models/json/utf8.h"
+
 namespace muster {
 namespace {
 
@@ -140,6 +142,17 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
+// Up to the first byte that is NUL or no UTF-8. yaml-cpp would let both through.
+std::size_t sizeOfPlainText(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && text[at] != '\0') {
+    const std::size_t length = utf8Length(text, at);
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
 bool skipDigits(std::string_view text, std::size_t& at) {
   const std::size_t start = at;
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
@@ -187,13 +200,14 @@ tl::expected<YamlNode, YamlFault> parseYaml(std::string_view text,
   if (text.size() > kMaxYamlBytes) {
     return tl::unexpected(YamlFault{{}, fmt::format("more than {} bytes", kMaxYamlBytes)});
   }
-  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
-    const auto before = text.substr(0, nul);
+  if (const std::size_t size = sizeOfPlainText(text); size < text.size()) {
+    const auto before = text.substr(0, size);
     const auto newline = before.rfind('\n');
-    const auto column = newline == std::string_view::npos ? nul : nul - newline - 1;
+    const auto column = newline == std::string_view::npos ? size : size - newline - 1;
     const auto lines = std::count(before.begin(), before.end(), '\n');
-    return tl::unexpected(YamlFault{{static_cast<int>(lines) + 1, static_cast<int>(column) + 1},
-                                    "a NUL byte, expected UTF-8 text"});
+    return tl::unexpected(YamlFault{
+        {static_cast<int>(lines) + 1, static_cast<int>(column) + 1},
+        fmt::format("a {} byte, expected UTF-8 text", text[size] == '\0' ? "NUL" : "wrong")});
   }
   try {
     std::istringstream stream{std::string(text)};

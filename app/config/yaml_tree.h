@@ -42,9 +42,10 @@ struct YamlFault {
 constexpr std::size_t kMaxYamlBytes = 1 << 20;
 
 // One document, empty text gives a null node. Anything that could make a small file large or deep
-// is refused: anchors and aliases, more than 32 levels, more than 20,000 values, NUL bytes, tags,
-// keys that are not text, a second document. Never throws for bad text. Duplicate keys do not
-// stop the reading: the first one stands, the others are added to `duplicates`.
+// is refused: anchors and aliases, more than 32 levels, more than 20,000 values, tags, keys that
+// are not text, a second document; so are NUL and bytes that are no UTF-8. Never throws for bad
+// text. Duplicate keys do not stop the reading: the first one stands, the others are added to
+// `duplicates`.
 tl::expected<YamlNode, YamlFault> parseYaml(std::string_view text,
                                             std::vector<YamlFault>& duplicates);
 

@@ -304,6 +304,16 @@ TEST(SettingsYaml, namesTheLineOfASyntaxError) {
   EXPECT_TRUE(faults[0].starts_with("m.yml:")) << faults[0];
 }
 
+TEST(SettingsYaml, names_the_place_of_a_byte_that_is_no_utf8) {
+  const char* const texts[] = {"listen: a\nstore: \xb6", "listen: a\nstore: \xed\xa0\x80",
+                               "listen: a\nstore: \xc3"};
+  for (const char* text : texts) {
+    EXPECT_EQ(faultsOf(text),
+              std::vector<std::string>{"m.yml:2:8: a wrong byte, expected UTF-8 text"})
+        << text;
+  }
+}
+
 struct JsonCase {
   std::string yaml;
   std::string json;
