@@ -94,6 +94,7 @@ Result<Work> ServiceController::metrics(const Request&) {
         return a.pool->created_at < b.pool->created_at;
       });
     }
+    gauges.reserve(pools.size());
     for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});
