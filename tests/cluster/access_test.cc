@@ -33,7 +33,8 @@ TEST_F(Access, the_audit_has_the_changes_of_all_nodes) {
   ASSERT_EQ(at("b").post("/v1/pools/x/pause").status, 200);
   for (const std::string node : {"a", "b"}) {
     std::set<std::string> paths;
-    for (const Json::Value& entry : at(node).get("/v1/audit").json["items"]) {
+    const Reply audit = at(node).get("/v1/audit");
+    for (const Json::Value& entry : audit.json["items"]) {
       paths.insert(entry["path"].asString());
     }
     EXPECT_EQ(paths, (std::set<std::string>{"/v1/pools/x", "/v1/pools/x/pause"})) << node;
