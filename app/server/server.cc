@@ -275,6 +275,12 @@ void reloadTls(Framework& app, TlsIdentity& tls, const Log& log) {
   }
 }
 
+// With the releases of the framework before 1.9.9 connections broke in our tests.
+template <class Framework>
+constexpr bool speaksTls(Framework& app) {
+  return requires { app.setConnectionCallback(nullptr); };
+}
+
 }  // namespace
 
 int runServer(const Settings& settings, const ReadSettings& read_again) {
@@ -284,6 +290,13 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
   if (const auto obstacle = listenObstacle(settings.listen)) {
     fmt::print(stderr, "muster: cannot listen on {}:{}: {}\n", settings.listen.host,
                settings.listen.port, *obstacle);
+    return 2;
+  }
+  if (!settings.tls_cert.empty() && !speaksTls(drogon::app())) {
+    fmt::print(
+        stderr,
+        "muster: tls_cert is set, but this build has Drogon before 1.9.9, whose TLS cannot be "
+        "relied on: leave it out, and put a proxy that speaks TLS in front\n");
     return 2;
   }
   TlsIdentity tls(settings, log, clock);
