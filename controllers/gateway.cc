@@ -45,21 +45,6 @@ bool isExpected(ErrorCode code) {
          code == ErrorCode::kReadOnlyNode;
 }
 
-// "" when it names none, or none in a readable way: the handler says so.
-std::string queryPool(const Request& request) {
-  std::string_view rest = request.raw->query();
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    constexpr std::string_view kPool = "pool_id=";
-    if (part.starts_with(kPool)) {
-      return percentDecode(part.substr(kPool.size()), true).value_or("");
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 Executor& currentLoop() {
@@ -185,9 +170,7 @@ Status Gateway::admitBody(Exchange& exchange, CallerKind caller) {
 
 Status Gateway::admitScope(const Request& request, Scope scope) {
   const Principal& who = request.principal;
-  if (!who.maySomewhere(scope)) {
-    return missingScope(scope);
-  }
+  if (!who.maySomewhere(scope)) return missingScope(scope);
   const auto refuse = [scope](std::string_view why) {
     return fail(ErrorCode::kForbidden,
                 fmt::format("the token has the scope '{}' {}", scopeName(scope), why));
@@ -197,7 +180,8 @@ Status Gateway::admitScope(const Request& request, Scope scope) {
       if (who.mayIn(scope, request.path_values.front().second)) return {};
       return refuse("for other pools only");
     case PoolRule::kQuery:
-      if (who.mayIn(scope, queryPool(request))) return {};
+      if (who.mayEverywhere(scope)) return {};
+      if (who.mayIn(scope, QueryReader(request).id("pool_id"))) return {};
       return refuse("for some pools only: name one of them with ?pool_id=");
     case PoolRule::kNone:
       if (who.mayEverywhere(scope)) return {};
@@ -297,7 +281,7 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   --in_flight_;
 }
 
-// Who sends too much gets 503 as often as he likes, and must not fill the log with that.
+// Clients that send too much get many a 503, and must not fill the log with them.
 void Gateway::logFailure(const Request& request, std::string_view code, std::string_view detail) {
   const auto left_out = failure_lines_.pass();
   if (!left_out) return;
