@@ -21,6 +21,7 @@ constexpr std::string_view kJobReassigned = "job.reassigned";
 constexpr std::string_view kJobCancelled = "job.cancelled";
 constexpr std::string_view kJobRetried = "job.retried";
 constexpr std::string_view kJobExpired = "job.expired";
+constexpr std::string_view kJobUnblocked = "job.unblocked";
 constexpr std::string_view kJobLateResultDropped = "job.late_result_dropped";
 constexpr std::string_view kWorkerStarting = "worker.starting";
 constexpr std::string_view kWorkerRegistered = "worker.registered";
@@ -48,19 +49,26 @@ constexpr std::string_view kNodeJoined = "node.joined";
 constexpr std::string_view kNodeLost = "node.lost";
 constexpr std::string_view kLeaderElected = "leader.elected";
 constexpr std::string_view kLeaderLost = "leader.lost";
+constexpr std::string_view kFlowCreated = "flow.created";
+constexpr std::string_view kFlowClosed = "flow.closed";
+constexpr std::string_view kFlowSucceeded = "flow.succeeded";
+constexpr std::string_view kFlowFailed = "flow.failed";
+constexpr std::string_view kFlowCancelled = "flow.cancelled";
+constexpr std::string_view kFlowRetried = "flow.retried";
+constexpr std::string_view kFlowDeleted = "flow.deleted";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
     kJobCreated,          kJobClaimed,        kJobProgress,         kJobCompleted,
     kJobFailed,           kJobPoisoned,       kJobReleased,         kJobReassigned,
-    kJobCancelled,        kJobRetried,        kJobExpired,          kJobLateResultDropped,
+    kJobCancelled,        kJobRetried,        kJobExpired,          kJobLateResultDropped, kJobUnblocked,
     kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,   kWorkerTerminated,
     kWorkerLost,          kWorkerExited,      kWorkerTokensRotated, kPoolCreated,
     kPoolUpdated,         kPoolPaused,        kPoolResumed,         kPoolScaled,
     kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,   kPoolDeleted,
     kTriggerFired,        kTriggerRejected,   kWebhookCreated,      kWebhookUpdated,
     kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,          kNodeLost,
-    kLeaderElected,       kLeaderLost};
+    kLeaderElected,       kLeaderLost, kFlowCreated, kFlowClosed, kFlowSucceeded, kFlowFailed, kFlowCancelled, kFlowRetried, kFlowDeleted};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.
@@ -81,5 +89,12 @@ struct Event {
   Millis took{0};
   Millis since_due{0};  // of a try that ended: from when the job was due
 };
+
+// A job has become work for the first time: it was created, or, if it was blocked, unblocked. Of
+// the events of a creation only that of a blocked job has details.
+inline bool addsWork(const Event& event) {
+  return event.type == event_type::kJobUnblocked ||
+         (event.type == event_type::kJobCreated && event.details.empty());
+}
 
 }  // namespace muster

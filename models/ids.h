@@ -30,6 +30,7 @@ class Id {
 using JobId = Id<struct JobTag>;
 using WorkerId = Id<struct WorkerTag>;
 using PoolId = Id<struct PoolTag>;
+using FlowId = Id<struct FlowTag>;
 
 // What may stand in a path as an id: 1 to 128 of A-Z a-z 0-9 . _ ~ : -
 bool isValidId(std::string_view text);

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 constexpr std::array<std::string_view, kJobStatuses> kNames = {"pending", "claimed", "done",
-                                                               "poisoned", "cancelled"};
+                                                               "poisoned", "cancelled", "blocked"};
 }
 
 std::string_view name(JobStatus status) { return kNames[static_cast<std::size_t>(status)]; }
@@ -24,7 +24,8 @@ bool expiresBeforeItBegins(const NewJob& job, Time now) {
 
 std::size_t payloadBytes(const Job& job) {
   return job.data.size() + (job.result ? job.result->size() : 0) + job.artifacts.size() +
-         job.resource_refs.size() + job.placement.size() + job.error.size();
+         job.resource_refs.size() + job.placement.size() + job.error.size() +
+         (job.flow ? job.flow->upstream.size() : 0);
 }
 
 }  // namespace muster

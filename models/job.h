@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +12,18 @@
 
 namespace muster {
 
-enum class JobStatus { kPending, kClaimed, kDone, kPoisoned, kCancelled };
-constexpr std::size_t kJobStatuses = 5;
+// kBlocked comes before kPending: a job of a flow that waits for other jobs.
+enum class JobStatus { kPending, kClaimed, kDone, kPoisoned, kCancelled, kBlocked };
+constexpr std::size_t kJobStatuses = 6;
 
 std::string_view name(JobStatus status);
 std::optional<JobStatus> parseJobStatus(std::string_view text);
+// It has not started: a worker never had it, or has given it back.
+inline bool isWaiting(JobStatus status) {
+  return status == JobStatus::kPending || status == JobStatus::kBlocked;
+}
 inline bool isFinished(JobStatus status) {
-  return status != JobStatus::kPending && status != JobStatus::kClaimed;
+  return !isWaiting(status) && status != JobStatus::kClaimed;
 }
 
 // What a producer pushes. Texts that are JSON hold it exactly as it was written.
@@ -39,6 +45,21 @@ struct NewJob {
 
 // Such a job could never run.
 bool expiresBeforeItBegins(const NewJob& job, Time now);
+
+// What of a flow belongs to a job: its place in one, or, of a callback, how the flow ended.
+struct JobFlow {
+  FlowId id;
+  std::string flow_name;  // empty: none
+  int round = 1;
+  std::string callback;     // "succeeded", "failed" or "ended"; empty: the job is in the flow
+  std::string flow_status;  // of a callback only
+  // The rest is of a job in the flow.
+  std::string name;
+  std::string parent;  // id of the job that added it, empty: none
+  bool may_fail = false;
+  std::int64_t blocked_by = 0;  // edges to it that are not met yet
+  std::string upstream;         // JSON object; only for the worker that has claimed it
+};
 
 struct Job {
   JobId id;
@@ -73,6 +94,7 @@ struct Job {
   std::string traceparent;
   std::string retry;       // JSON object that overrides parts of the pool's, empty: none
   std::string effect_key;  // the same for every try: sha256(id, data)
+  std::shared_ptr<const JobFlow> flow;  // null: it has nothing to do with one
 };
 
 // How much of an answer the job takes up, as far as it is not small anyway.

@@ -178,7 +178,8 @@ struct Pool {
 
 struct PoolStats {
   std::int64_t pending = 0, delayed = 0, runnable = 0, unplaceable = 0, claimed = 0, done = 0,
-               poisoned = 0, cancelled = 0;
+               poisoned = 0, cancelled = 0,
+               blocked = 0;  // wait for other jobs of their flow; in none of the others
   std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t elsewhere = 0;  // of the runnable, those that no worker launched here could claim
   std::int64_t starting_workers = 0, active_workers = 0, busy_workers = 0, idle_workers = 0,

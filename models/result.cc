@@ -37,6 +37,13 @@ const ErrorKind& describe(ErrorCode code) {
                                                 "The trigger stands in the configuration", false};
   static constexpr ErrorKind kTriggerDisabled{"trigger_disabled", 409, "The trigger is disabled",
                                               false};
+  static constexpr ErrorKind kFlowClosed{"flow_closed", 409, "The flow takes no more jobs", false};
+  static constexpr ErrorKind kFlowRunning{"flow_running", 409, "The flow has not ended", false};
+  static constexpr ErrorKind kNameTaken{
+      "name_taken", 409, "Another job of the level has this name", false};
+  static constexpr ErrorKind kUniqueKeyTaken{
+      "unique_key_taken", 409, "A living job has this unique_key", false};
+  static constexpr ErrorKind kJobInFlow{"job_in_flow", 409, "The job belongs to a flow", false};
   static constexpr ErrorKind kTooMany{"too_many", 409, "There are as many as there may be", false};
   static constexpr ErrorKind kNotClustered{"not_clustered", 409, "There is only one node", false};
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
@@ -103,6 +110,16 @@ const ErrorKind& describe(ErrorCode code) {
       return kTriggerConfigured;
     case ErrorCode::kTriggerDisabled:
       return kTriggerDisabled;
+    case ErrorCode::kFlowClosed:
+      return kFlowClosed;
+    case ErrorCode::kFlowRunning:
+      return kFlowRunning;
+    case ErrorCode::kNameTaken:
+      return kNameTaken;
+    case ErrorCode::kUniqueKeyTaken:
+      return kUniqueKeyTaken;
+    case ErrorCode::kJobInFlow:
+      return kJobInFlow;
     case ErrorCode::kTooMany:
       return kTooMany;
     case ErrorCode::kNotClustered:

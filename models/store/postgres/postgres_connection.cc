@@ -296,6 +296,13 @@ std::string PostgresConnection::adapted(std::string_view sql) const {
       text.replace(at, end + 2 - at, lock);
     }
   }
+  constexpr std::string_view kEach = "/*each ";
+  for (std::size_t at; (at = text.find(kEach)) != std::string::npos;) {
+    const std::size_t end = text.find("*/", at);
+    text.replace(at, end + 2 - at,
+                 "(SELECT CAST(item AS BIGINT) AS value FROM json_array_elements_text(CAST(" +
+                     text.substr(at + kEach.size(), end - at - kEach.size()) + " AS JSON)) item)");
+  }
   return text;
 }
 

@@ -13,9 +13,20 @@
 
 namespace muster {
 
+// What of flows and resources concerns a job (jobs.links). A job without any is not looked at
+// further by whatever deals with them.
+namespace job_link {
+constexpr std::int64_t kInFlow = 1;
+constexpr std::int64_t kHasDownstream = 2;
+constexpr std::int64_t kHasChildren = 32;
+constexpr std::int64_t kIsCallback = 64;
+constexpr std::int64_t kHasUpstream = 128;
+}  // namespace job_link
+
 struct JobRow {
   std::int64_t seq = 0;
   std::int64_t lane = 0;
+  std::int64_t links = 0;  // a sum of job_link
   Job job;
 };
 

@@ -48,7 +48,7 @@ constexpr Sql kLastTurn{"SELECT coalesce(max(turn), 0) FROM tenants WHERE pool_i
 constexpr Sql kFirstDue{
     "SELECT (SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 "
     "ORDER BY available_at LIMIT 1), "
-    "(SELECT expires_at FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL "
+    "(SELECT expires_at FROM jobs WHERE status IN ('blocked', 'pending') AND expires_at IS NOT NULL "
     "ORDER BY expires_at LIMIT 1)"};
 constexpr Sql kNextDue{
     "SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 AND pool_id = $1 "

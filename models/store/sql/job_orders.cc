@@ -6,9 +6,9 @@
 namespace muster {
 namespace {
 
-constexpr Sql kCancelPending{
+constexpr Sql kCancelWaiting{
     "UPDATE jobs SET status = 'cancelled', delayed = 0, finished_at = $2, reason = $3, "
-    "version = version + 1 WHERE seq = $1 AND status = 'pending'"};
+    "version = version + 1 WHERE seq = $1 AND status IN ('blocked', 'pending')"};
 constexpr Sql kRequestCancel{
     "UPDATE jobs SET cancel_requested = 1, reason = $2, version = version + 1 "
     "WHERE seq = $1 AND status = 'claimed'"};
@@ -18,7 +18,7 @@ constexpr Sql kRetry{
     "version = version + 1 WHERE seq = $1 AND status IN ('poisoned', 'cancelled')"};
 constexpr Sql kLivingTwin{
     "SELECT id FROM jobs WHERE pool_id = $1 AND unique_key = $2 "
-    "AND status IN ('pending', 'claimed')"};
+    "AND status IN ('blocked', 'pending', 'claimed')"};
 constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
 constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
 constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
@@ -26,10 +26,10 @@ constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
 
 }  // namespace
 
-void Jobs::cancelPending(Row& row, std::string_view event, const std::string& reason) {
+void Jobs::cancelWaiting(Row& row, std::string_view event, const std::string& reason) {
   Job& job = row.job;
-  s_.db.post(kCancelPending, row.seq, s_.now, reason);
-  s_.countMove(row, JobStatus::kPending, JobStatus::kCancelled);
+  s_.db.post(kCancelWaiting, row.seq, s_.now, reason);
+  s_.countMove(row, job.status, JobStatus::kCancelled);
   job.status = JobStatus::kCancelled;
   job.finished_at = s_.now;
   job.reason = reason;
@@ -42,8 +42,8 @@ Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
   const std::string why = reason.empty() ? "cancelled" : reason;
-  if (job.status == JobStatus::kPending) {
-    cancelPending(*row, event_type::kJobCancelled, why);
+  if (isWaiting(job.status)) {
+    cancelWaiting(*row, event_type::kJobCancelled, why);
   } else if (job.status == JobStatus::kClaimed) {
     if (!job.cancel_requested) {
       s_.db.post(kRequestCancel, row->seq, why);

@@ -19,13 +19,13 @@ constexpr Sql kInsertPayload{
     "retry) VALUES ($1, $2, $3, $4, $5, $6, $7)"};
 constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.pool_id = $1 AND j.unique_key = $2 "
-                          "AND j.status IN ('pending', 'claimed')"};
+                          "AND j.status IN ('blocked', 'pending', 'claimed')"};
 
 // Of its data: SQLite 3.40 has no octet_length(), PostgreSQL no length of a BLOB.
 #define MUSTER_SIZE_OF_LIVING(size)                                                          \
   "SELECT " size                                                                             \
   " FROM jobs j JOIN job_payloads p ON p.seq = j.seq WHERE j.pool_id = $1 AND j.unique_key " \
-  "= $2 AND j.status IN ('pending', 'claimed')"
+  "= $2 AND j.status IN ('blocked', 'pending', 'claimed')"
 constexpr Sql kSizeOfLiving{MUSTER_SIZE_OF_LIVING("length(CAST(p.data AS BLOB))")};
 constexpr Sql kSizeOfLivingThere{MUSTER_SIZE_OF_LIVING("octet_length(p.data)")};
 
@@ -56,12 +56,12 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
       if (living.next()) twin = readRow(*living, true);
     }
     if (twin) {
-      const bool expired = twin->job.status == JobStatus::kPending && twin->job.expires_at &&
+      const bool expired = isWaiting(twin->job.status) && twin->job.expires_at &&
                            *twin->job.expires_at <= s_.now;
       if (!expired) return Pushed{std::move(twin->job), false};
       twin = hold(twin->job.id, false);
-      if (twin && twin->job.status == JobStatus::kPending) {
-        cancelPending(*twin, event_type::kJobExpired, "expired");
+      if (twin && isWaiting(twin->job.status)) {
+        cancelWaiting(*twin, event_type::kJobExpired, "expired");
       }
     }
   }

@@ -72,15 +72,16 @@ Jobs::Row Jobs::readRow(const SqlRows& row, bool with_data) {
   job.reason = row.string(22);
   if (!row.isNull(23)) job.progress = row.real(23);
   job.progress_message = row.string(24);
+  out.links = row.isNull(25) ? 0 : row.integer(25);
   if (with_data) {
-    job.data = row.string(25);
-    job.placement = row.string(26);
-    job.affinity = row.string(27);
-    job.resource_refs = row.string(28);
-    job.traceparent = row.string(29);
-    job.retry = row.string(30);
-    if (!row.isNull(31)) job.result = row.string(31);
-    job.artifacts = row.string(32);
+    job.data = row.string(26);
+    job.placement = row.string(27);
+    job.affinity = row.string(28);
+    job.resource_refs = row.string(29);
+    job.traceparent = row.string(30);
+    job.retry = row.string(31);
+    if (!row.isNull(32)) job.result = row.string(32);
+    job.artifacts = row.string(33);
     job.effect_key = sha256Hex(job.id.str(), job.data);
   }
   return out;

@@ -10,7 +10,10 @@
   "j.seq, j.lane_id, j.id, j.pool_id, j.status, j.priority, j.attempts, j.max_retries, " \
   "j.crashes, j.version, j.available_at, j.created_at, j.expires_at, j.claimed_at, "     \
   "j.finished_at, j.claimed_by, j.lease_token, j.lease_expires_at, j.cancel_requested, " \
-  "j.tenant, j.unique_key, j.error, j.reason, j.progress, j.progress_message"
+  "j.tenant, j.unique_key, j.error, j.reason, j.progress, j.progress_message, j.links"
+
+// When the job became work: one of a flow may have waited for others before.
+#define MUSTER_WORK_SINCE "CASE WHEN j.links IS NULL THEN j.created_at ELSE j.available_at END"
 
 #define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
 

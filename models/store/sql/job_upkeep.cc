@@ -19,13 +19,14 @@ constexpr Sql kPromote{MUSTER_PROMOTE("IN ", ")")};
 constexpr Sql kPromoteBesideOthers{MUSTER_PROMOTE("= ANY (ARRAY", " FOR UPDATE SKIP LOCKED))")};
 constexpr Sql kExpired{
     MUSTER_SELECT_JOB
-    "WHERE j.status = 'pending' AND j.expires_at IS NOT NULL "
+    "WHERE j.status IN ('blocked', 'pending') AND j.expires_at IS NOT NULL "
     "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
                              "WHERE j.status = 'claimed' AND j.lease_expires_at < $1 "
                              "ORDER BY j.lease_expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kFinishedBefore{MUSTER_SELECT_JOB
                               "WHERE j.finished_at IS NOT NULL AND j.finished_at < $1 "
+                              "AND (j.links IS NULL OR (j.links & 1) = 0) "
                               "ORDER BY j.finished_at, j.seq LIMIT $2 /*skip_locked j*/"};
 constexpr Sql kHeldBy{MUSTER_SELECT_JOB
                       "WHERE j.claimed_by = $1 AND j.status = 'claimed' "
@@ -39,7 +40,7 @@ constexpr Sql kNextOfLane{"SELECT " MUSTER_JOB_COLUMNS
                           "ORDER BY a.attempt_id DESC LIMIT 1) FROM jobs j "
                           "WHERE j.lane_id = $1 AND j.status = $2 AND j.seq > $3 "
                           "ORDER BY j.seq LIMIT $4"};
-constexpr int kClassColumn = 25;
+constexpr int kClassColumn = 26;
 
 }  // namespace
 
@@ -61,7 +62,7 @@ std::int64_t Jobs::promoteDue(int limit) {
 
 std::int64_t Jobs::expirePending(int limit) {
   auto rows = readAll(s_.db.query(kExpired, s_.now, limit));
-  for (Row& row : rows) cancelPending(row, event_type::kJobExpired, "expired");
+  for (Row& row : rows) cancelWaiting(row, event_type::kJobExpired, "expired");
   return static_cast<std::int64_t>(rows.size());
 }
 

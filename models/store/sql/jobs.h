@@ -132,7 +132,7 @@ class Jobs {
 
  private:
   using Row = JobRow;
-  static constexpr int kDataColumn = 25;  // of MUSTER_SELECT_JOB_WITH_DATA
+  static constexpr int kDataColumn = 26;  // of MUSTER_SELECT_JOB_WITH_DATA
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
@@ -200,7 +200,7 @@ class Jobs {
   void loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report = {});
   void leaveClaimed(const Row& row, JobStatus to);
   std::optional<JobId> livingTwin(const Job& job);
-  void cancelPending(Row& row, std::string_view event, const std::string& reason);
+  void cancelWaiting(Row& row, std::string_view event, const std::string& reason);
   void retryRow(Row& row);
   void removeRow(const Row& row);
   // `due` is when the try that ended could begin; not given: the job says it.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "models/json/job_json.h"
+#include "models/store/sql/job_sql.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
 
@@ -12,9 +13,10 @@ namespace {
 
 constexpr Sql kLanesOfAll{
     "SELECT l.pool_id, l.lane_id, l.placement, sum(c.pending), sum(c.claimed), sum(c.done), "
-    "sum(c.poisoned), sum(c.cancelled), (SELECT j.created_at FROM jobs j "
-    "WHERE j.lane_id = l.lane_id AND j.status = 'pending' ORDER BY j.seq LIMIT 1) "
-    "FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY l.lane_id"};
+    "sum(c.poisoned), sum(c.cancelled), (SELECT " MUSTER_WORK_SINCE
+    " FROM jobs j "
+    "WHERE j.lane_id = l.lane_id AND j.status = 'pending' ORDER BY j.seq LIMIT 1), "
+    "sum(c.blocked) FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY l.lane_id"};
 // Those that ended are many: each pool looks up the few that did not, and those that were lost.
 #define MUSTER_WORKERS_THAT_ARE(status) \
   "(SELECT count(*) FROM workers w WHERE w.pool_id = pools.pool_id AND w.status = '" status "')"
@@ -31,7 +33,8 @@ constexpr Sql kNotDueInLane{
     "AND available_at > $2"};
 constexpr Sql kExpiredInLane{
     "SELECT count(*) FROM jobs WHERE +lane_id = $1 AND status = 'pending' "
-    "AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2"};
+    "AND status IN ('blocked', 'pending') AND expires_at IS NOT NULL AND expires_at <= $2 "
+    "AND available_at <= $2"};
 
 }  // namespace
 
@@ -75,6 +78,7 @@ std::vector<Pools::Counted> Pools::overview() {
       stats.done += rows->integer(5);
       stats.poisoned += rows->integer(6);
       stats.cancelled += rows->integer(7);
+      stats.blocked += rows->integer(9);
       if (!rows->isNull(8)) {
         const double age = std::chrono::duration<double>(s_.now - rows->time(8)).count();
         stats.oldest_pending_seconds = std::max(stats.oldest_pending_seconds, age);

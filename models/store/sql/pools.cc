@@ -8,6 +8,7 @@
 #include "models/policy/floors.h"
 #include "models/store/sql/circuits.h"
 #include "models/store/sql/decisions.h"
+#include "models/store/sql/job_sql.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
@@ -41,13 +42,15 @@ constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
 constexpr Sql kDeleteCounts{
     "DELETE FROM lane_counts WHERE lane_id IN (SELECT lane_id FROM lanes WHERE pool_id = $1)"};
 constexpr Sql kCounts{
-    "SELECT sum(c.pending), sum(c.claimed), sum(c.done), sum(c.poisoned), sum(c.cancelled) "
+    "SELECT sum(c.pending), sum(c.claimed), sum(c.done), sum(c.poisoned), sum(c.cancelled), "
+    "sum(c.blocked) "
     "FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id WHERE l.pool_id = $1"};
 // Of each lane how many jobs are pending and when the first of them was made.
 constexpr Sql kPendingInLanes{
     "SELECT l.lane_id, l.tenant, l.placement, "
     "(SELECT sum(c.pending) FROM lane_counts c WHERE c.lane_id = l.lane_id), "
-    "(SELECT j.created_at FROM jobs j WHERE j.lane_id = l.lane_id AND j.status = 'pending' "
+    "(SELECT " MUSTER_WORK_SINCE
+    " FROM jobs j WHERE j.lane_id = l.lane_id AND j.status = 'pending' "
     "ORDER BY j.seq LIMIT 1) FROM lanes l WHERE l.pool_id = $1"};
 // The + keeps to the indexes of those that are delayed and of those that expire.
 constexpr Sql kDelayedInLanes{
@@ -58,17 +61,17 @@ constexpr Sql kHasDelayed{
     "AND available_at > $2 LIMIT 1"};
 constexpr Sql kExpiredInLanes{
     "SELECT +lane_id, count(*) FROM jobs WHERE pool_id = $1 AND status = 'pending' "
-    "AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2 GROUP BY 1"};
+    "AND status IN ('blocked', 'pending') AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2 GROUP BY 1"};
 constexpr Sql kHasExpired{
-    "SELECT 1 FROM jobs WHERE status = 'pending' AND expires_at IS NOT NULL AND expires_at <= $1 "
-    "LIMIT 1"};
+    "SELECT 1 FROM jobs WHERE status IN ('blocked', 'pending') AND expires_at IS NOT NULL "
+    "AND expires_at <= $1 LIMIT 1"};
 constexpr Sql kTenantsClaimed{"SELECT tenant, claimed FROM tenants WHERE pool_id = $1"};
 constexpr Sql kEmptyLanes{
     "SELECT l.lane_id FROM lanes l LEFT JOIN lane_counts c ON c.lane_id = l.lane_id "
     "WHERE l.tenant <> '' OR l.placement <> '' GROUP BY l.lane_id "
     "HAVING coalesce(sum(c.pending), 0) = 0 AND coalesce(sum(c.claimed), 0) = 0 "
     "AND coalesce(sum(c.done), 0) = 0 AND coalesce(sum(c.poisoned), 0) = 0 "
-    "AND coalesce(sum(c.cancelled), 0) = 0 LIMIT $1"};
+    "AND coalesce(sum(c.cancelled), 0) = 0 AND coalesce(sum(c.blocked), 0) = 0 LIMIT $1"};
 constexpr Sql kDeleteLane{"DELETE FROM lanes WHERE lane_id = $1"};
 constexpr Sql kDeleteLaneCounts{"DELETE FROM lane_counts WHERE lane_id = $1"};
 constexpr Sql kDeleteIdleTenants{
@@ -210,7 +213,8 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   if (auto ok = checkVersion(*pool, if_version); !ok) return ok;
   const PoolStats counts = stats(id);
   const std::int64_t jobs =
-      counts.pending + counts.claimed + counts.done + counts.poisoned + counts.cancelled;
+      counts.pending + counts.blocked + counts.claimed + counts.done +
+                            counts.poisoned + counts.cancelled;
   if (jobs > 0) {
     return fail(ErrorCode::kPoolNotEmpty, "the pool holds " + std::to_string(jobs) +
                                               " jobs; purge them, or delete with ?force=true");
@@ -298,6 +302,7 @@ PoolStats Pools::stats(const PoolId& id) {
       stats.done = rows->integer(2);
       stats.poisoned = rows->integer(3);
       stats.cancelled = rows->integer(4);
+      stats.blocked = rows->integer(5);
     }
   }
   Workers(s_).countByStatus(id, stats);

@@ -35,13 +35,14 @@ constexpr Sql kAppendEvents{
     "e (type, pool_id, job_id, job_seq, worker_id, attempt, details, caller, n)"};
 
 constexpr Sql kAddCounts{
-    "INSERT INTO lane_counts (lane_id, writer, pending, claimed, done, poisoned, cancelled) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7) "
+    "INSERT INTO lane_counts (lane_id, writer, pending, claimed, done, poisoned, cancelled, "
+    "blocked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "
     "ON CONFLICT (lane_id, writer) DO UPDATE SET "
     "pending = lane_counts.pending + excluded.pending, "
     "claimed = lane_counts.claimed + excluded.claimed, done = lane_counts.done + excluded.done, "
     "poisoned = lane_counts.poisoned + excluded.poisoned, "
-    "cancelled = lane_counts.cancelled + excluded.cancelled"};
+    "cancelled = lane_counts.cancelled + excluded.cancelled, "
+    "blocked = lane_counts.blocked + excluded.blocked"};
 constexpr Sql kTenantLeaves{
     "UPDATE tenants SET claimed = claimed - $3 WHERE pool_id = $1 AND tenant = $2"};
 constexpr Sql kAddTries{
@@ -100,7 +101,7 @@ void Session::flushCounts() {
             [](const Delta& a, const Delta& b) { return a.lane < b.lane; });
   for (const Delta& entry : deltas_) {
     const auto& n = entry.by_status;
-    db.post(kAddCounts, entry.lane, writer, n[0], n[1], n[2], n[3], n[4]);
+    db.post(kAddCounts, entry.lane, writer, n[0], n[1], n[2], n[3], n[4], n[5]);
   }
   deltas_.clear();
 }
@@ -192,6 +193,7 @@ void Session::forget() {
   ahead = {};
   after_commit_.clear();
   deltas_.clear();
+  ended.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

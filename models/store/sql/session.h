@@ -37,6 +37,12 @@ struct StoreRules {
   bool auto_create_pools = true;
   std::int64_t max_pools = 10'000;
   std::size_t max_answer_bytes = 8U << 20;  // payload of the jobs in one answer
+  std::int64_t flow_max_jobs = 1'000'000;
+  std::int64_t flow_max_depth = 16;
+  std::size_t upstream_inline_limit_bytes = 262'144;
+  // Called after the commit of a transaction that leaves something to settle (SettleFlows), by the
+  // thread that commits: must not block. Empty: it waits for the next tick.
+  std::function<void()> on_unsettled = {};
   bool strict_workers = false;
   std::string region = "default";  // of workers that name none
   std::string host;                // where this node launches workers
@@ -80,7 +86,8 @@ class Session {
   // Written with what else is left to write; reaches subscribers after the commit.
   void emit(Event event);
 
-  // A job came into being, moved between states, or was removed; those who claim hear of it.
+  // A job came into being, moved between states, or was removed; those who claim hear of it. Every
+  // end of a job goes through the last two.
   void countNew(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] += 1;
     if (status == JobStatus::kPending) offer(row);
@@ -90,10 +97,16 @@ class Session {
     delta(row.lane)[index(to)] += 1;
     if (from == JobStatus::kPending) turns.jobGone(row);
     if (to == JobStatus::kPending) offer(row);
+    if ((row.links & job_link::kInFlow) != 0 && isFinished(to)) {
+      ended.push_back({row.seq, row.links, from, to});
+    }
   }
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
     if (status == JobStatus::kPending) turns.jobGone(row);
+    if ((row.links & job_link::kInFlow) != 0 && !isFinished(status)) {
+      ended.push_back({row.seq, row.links, status, JobStatus::kCancelled});
+    }
   }
   // A claimed job of the tenant has ended.
   void tenantLeaves(const PoolId& pool, const std::string& tenant) {
@@ -105,6 +118,13 @@ class Session {
     auto& [well, badly] = tries_[worker];
     (done ? well : badly) += 1;
   }
+  // Jobs of flows that have ended in this transaction and are not settled (FlowSettling).
+  struct EndedJob {
+    std::int64_t seq;
+    std::int64_t links;
+    JobStatus from, to;
+  };
+  std::vector<EndedJob> ended;
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
   // So that others have to look at it again.

@@ -19,6 +19,7 @@ namespace muster {
 // name of a table there):
 //   /*for_update T*/    lock the rows found, waiting for those another transaction holds
 //   /*skip_locked T*/   the same, passing over those another transaction holds
+//   /*each $N*/         the rows of a JSON array of numbers, as a table with the column `value`
 // The text must be a literal: connections keep the prepared statement under its address.
 struct Sql {
   const char* text;

@@ -30,6 +30,12 @@ StoreError::Kind kindOf(int code) {
 // SQLite takes $1 for a name and numbers names by their first appearance; ?1 is the number.
 std::string numbered(std::string_view sql) {
   std::string text(sql);
+  constexpr std::string_view kEach = "/*each ";
+  for (std::size_t at; (at = text.find(kEach)) != std::string::npos;) {
+    const std::size_t end = text.find("*/", at);
+    const std::string array = text.substr(at + kEach.size(), end - at - kEach.size());
+    text.replace(at, end + 2 - at, "json_each(" + array + ")");
+  }
   std::replace(text.begin(), text.end(), '$', '?');
   return text;
 }
