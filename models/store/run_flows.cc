@@ -29,7 +29,7 @@ tl::unexpected<Error> noFlow(const FlowId& id) {
 
 // The verdicts of what has ended in this transaction are told before anything is built on them.
 FlowRows settled(Store& store) {
-  FlowSettling(store.session).settleEnded();
+  store.settleEnded();
   return FlowRows(store.session);
 }
 
@@ -58,7 +58,7 @@ Status checkChildPools(Store& store, const PoolId& id, std::span<const NewFlowJo
 }  // namespace
 
 Result<FlowJobsAdded> run(const CreateFlow& op, Store& store) {
-  FlowRows flows = settled(store);
+  store.settleEnded();
   if (op.jobs.empty() && !op.open) {
     return tl::unexpected(Error{ErrorCode::kInvalid,
                                 "the flow cannot be created",
@@ -221,12 +221,12 @@ Result<bool> run(const HasUnsettledFlows&, Store& store) {
 }
 
 Result<std::int64_t> run(const EndOverdueFlows& op, Store& store) {
-  settled(store);
+  store.settleEnded();
   return FlowEnding(store.session).endOverdue(op.limit);
 }
 
 Result<std::int64_t> run(const RemoveOldFlows& op, Store& store) {
-  settled(store);
+  store.settleEnded();
   return FlowEnding(store.session).removeOld(op.before, op.limit);
 }
 

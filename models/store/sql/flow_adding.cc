@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "models/json/json_writer.h"
 #include "models/policy/flow_graph.h"
 #include "models/policy/flow_start.h"
 #include "models/store/sql/jobs.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/policy/flow_retry.h"
+#include "models/result.h"
 #include "models/store/sql/flow_rows.h"
 #include "models/store/sql/session.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/json/json_writer.h"
 #include "models/store/sql/flow_ending.h"
 #include "models/store/sql/flow_retrying.h"
 #include "models/store/sql/job_sql.h"
