@@ -4,12 +4,12 @@
 
 namespace muster {
 
-// A worker may find a job that was not there before. A job that is created blocked is none: it is
-// when it is unblocked.
+// A worker may find a job that was not there before. One that is created or retried and waits for
+// others (the details say so) is none until it is unblocked.
 inline bool mayBringWork(const Event& event) {
   return addsWork(event) || event.type == event_type::kJobReleased ||
-         event.type == event_type::kJobRetried || event.type == event_type::kJobFailed ||
-         event.type == event_type::kJobReassigned;
+         (event.type == event_type::kJobRetried && event.details.empty()) ||
+         event.type == event_type::kJobFailed || event.type == event_type::kJobReassigned;
 }
 
 // A tenant's or a node's place is free again.

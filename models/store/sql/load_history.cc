@@ -18,9 +18,10 @@ constexpr Sql kJobs{
     "WHERE e.job_seq = jobs.seq AND e.type = 'job.unblocked') END FROM jobs "
     "WHERE seq > $1 AND seq <= $2 AND pool_id = $3 ORDER BY seq"};
 // Jobs of flows that were created before $1 may become work after it.
-#define MUSTER_FIRST_OF_FLOWS(which)                                         \
-  "SELECT min((SELECT f.seq FROM flow_jobs f WHERE f.flow_seq = w.flow_seq " \
-  "ORDER BY f.seq LIMIT 1)) AS first FROM flows w WHERE " which " AND w.created_at < $1"
+#define MUSTER_FIRST_OF_FLOWS(which)                                          \
+  "SELECT min((SELECT f.seq FROM flow_jobs f WHERE f.flow_seq = w.flow_seq "  \
+  "AND f.seq > 0 ORDER BY f.seq LIMIT 1)) AS first FROM flows w WHERE " which \
+  " AND w.created_at < $1"
 constexpr Sql kFirstOfFlows{
     "SELECT min(first) FROM (" MUSTER_FIRST_OF_FLOWS("w.status IN ('running', 'cancelling')")
     " UNION ALL " MUSTER_FIRST_OF_FLOWS("w.ended_at >= $1") ") AS firsts"};

@@ -17,6 +17,7 @@ TEST(WakeRules, an_event_wakes_those_it_concerns) {
       {event_type::kJobUnblocked, R"({"x":1})", true, false, false},
       {event_type::kJobReleased, R"({"x":1})", true, false, false},
       {event_type::kJobRetried, "", true, false, false},
+      {event_type::kJobRetried, R"({"blocked":true})", false, false, false},
       {event_type::kJobFailed, R"({"x":1})", true, false, false},
       {event_type::kJobReassigned, R"({"x":1})", true, false, false},
       {event_type::kJobCompleted, "", false, true, true},
