@@ -269,7 +269,7 @@ std::vector<SettingRow> makeTable() {
       row("audit_retention_days", whole<&S::audit_retention, 1, 36500>(),
           "how long changes stay in the audit"),
       row("retention_hours", whole<&S::retention, 0, 876000>(),
-          "how long finished jobs, workers and events are kept"),
+          "how long finished jobs, flows, workers and events are kept"),
       row("auto_create_pools", onOff<&S::auto_create_pools>(),
           "the first push to an unknown pool creates it"),
       row("max_pools", whole<&S::max_pools, 1, kMany>(), "most pools there may be"),

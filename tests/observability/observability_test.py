@@ -60,6 +60,11 @@ class Service:
         self.call("GET", f"/v1/jobs/{job['id']}?wait_seconds=30")
         self.call("PUT", f"/v1/triggers/{self.POOL}", {"type": "webhook", "machine": "parallelization_checker"})
         self.call("POST", f"/v1/hooks/{self.POOL}?pool_id={self.POOL}")
+        flow = self.call("POST", "/v1/flows", {"jobs": [
+            {"name": "a", "pool_id": self.POOL, "data": 1},
+            {"name": "b", "pool_id": self.POOL, "data": 2, "after": ["a"]}]})
+        flow = json.loads(flow)["flow"]["flow_id"]
+        self.call("GET", f"/v1/flows/{flow}?wait_seconds=30")
         self.call("POST", "/v1/tick")
 
 
@@ -91,7 +96,14 @@ class Observability(unittest.TestCase):
     def test_prometheus_has_nothing_to_complain_about(self):
         code, said = promtool("check", "metrics", text=self.metrics)
         self.assertEqual((code, said), (0, ""))
-        self.assertIn(f'muster_pool_jobs{{pool="{Service.POOL}",status="done"}} 1\n', self.metrics)
+        self.assertIn(f'muster_pool_jobs{{pool="{Service.POOL}",status="done"}} 3\n', self.metrics)
+
+    def test_flows_are_counted(self):
+        for line in (f'muster_jobs_unblocked_total{{pool="{Service.POOL}"}} 1',
+                     f'muster_pool_jobs{{pool="{Service.POOL}",status="blocked"}} 0',
+                     'muster_flows{status="succeeded"} 1', 'muster_flow_unsettled 0',
+                     'muster_flows_ended_total{outcome="succeeded"} 1', 'muster_flow_seconds_count 1'):
+            self.assertIn(f"\n{line}\n", self.metrics)
 
     def test_no_job_or_worker_is_named(self):
         labels = set(re.findall(r'[{,](\w+)="', self.metrics))
