@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -232,8 +233,8 @@ Result<Work> FlowController::retry(const Request& request) {
     if (jobs->empty()) in.fault("jobs", "length", "must name a job; without it all are retried");
     op.jobs.emplace(jobs->begin(), jobs->end());
   }
-  if (const auto seconds = in.number("deadline_seconds", 0.001, kLongestDeadlineSeconds)) {
-    op.deadline = Millis(static_cast<std::int64_t>(*seconds * 1000));
+  if (const auto seconds = in.number("deadline_seconds", 0, kLongestDeadlineSeconds)) {
+    op.deadline = Millis(std::llround(*seconds * 1000.0));
   }
   in.finish();
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());

@@ -59,6 +59,7 @@ for (const edges of ["after", "after_failure", "after_any"]) {
 delete schemas.FlowRetry.properties.jobs;
 delete schemas.FlowSpec.properties.deadline_at;
 // None only where more will come.
+schemas.FlowSpec.required = ["jobs"];
 schemas.FlowSpec.properties.jobs.minItems = 1;
 // Only a process that the service launched has one.
 delete schemas.WorkerSpec.properties.launch_token;
