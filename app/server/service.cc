@@ -21,6 +21,7 @@
 #include "models/json/decision_json.h"
 #include "models/json/event_json.h"
 #include "models/operations/tokens.h"
+#include "models/policy/wake_rules.h"
 
 namespace muster {
 namespace {
@@ -68,28 +69,6 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   return rules;
 }
 
-bool mayBringWork(const Event& event) {
-  return event.type == event_type::kJobCreated || event.type == event_type::kJobReleased ||
-         event.type == event_type::kJobRetried || event.type == event_type::kJobFailed ||
-         event.type == event_type::kJobReassigned;
-}
-
-// A tenant's or a node's place is free again.
-bool mayFreeAPlace(const Event& event) {
-  return event.type == event_type::kJobCompleted || event.type == event_type::kJobPoisoned ||
-         event.type == event_type::kJobCancelled;
-}
-
-bool endsAJob(const Event& event) {
-  return mayFreeAPlace(event) || event.type == event_type::kJobExpired;
-}
-
-// Or nobody will see it end any more.
-bool endsAFlow(const Event& event) {
-  return event.type == event_type::kFlowSucceeded || event.type == event_type::kFlowFailed ||
-         event.type == event_type::kFlowCancelled || event.type == event_type::kFlowDeleted;
-}
-
 bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
@@ -135,6 +114,9 @@ std::optional<std::string> Service::openStore() {
   options.durability = settings_.durability;
   launch_templates_.replace(launchTemplatesOf(settings_));
   options.rules = rulesOf(settings_, host_, node_, launch_templates_);
+  options.rules.on_unsettled = [this] {
+    if (settler_) settler_->request();
+  };
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   options.on_foreign_commit = [this](std::span<const Event> events) { onForeignCommit(events); };
   auto storage = openStorage(options, clock_);
@@ -180,6 +162,7 @@ void Service::wire(std::string worker_key) {
     load_.writeTo(store);
     store.load().sample();
     checker_->requestAll("tick");
+    settler_->look();
   });
   wireWebhooks();
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
@@ -255,6 +238,7 @@ void Service::wireLaunching() {
                        [this] { return node_.lease(); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
+  settler_ = std::make_unique<FlowSettler>(*storage_, clock_, log_);
 }
 
 void Service::launch(const LaunchOrder& order) {
@@ -438,8 +422,9 @@ void Service::onCommit(std::span<const Event> events) {
     if (begun_ && checks_itself_ && turnsACircuit(event)) {
       checker_->request(PoolId(event.pool), "circuit");
     }
-    const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
-    if (event.job.empty() && !of_trigger) {
+    // Those of hooks and flows are as many as the requests for them.
+    const bool is_frequent = event.type.starts_with("trigger.") || event.type.starts_with("flow.");
+    if (event.job.empty() && !is_frequent) {
       const Caller caller = parseCaller(event.caller);
       log_.info(event.type, {{"pool", event.pool},
                              {"worker", event.worker},
@@ -530,6 +515,7 @@ void Service::close() {
   processes_->stop();
   functions_->stop();
   checker_->stop();
+  settler_->stop();
   launcher_->close();
   writeLoad();
   storage_->stop();

@@ -15,6 +15,7 @@
 #include "app/server/service_machines.h"
 #include "app/server/trigger_actions.h"
 #include "app/upkeep/duties.h"
+#include "app/upkeep/flow_settler.h"
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
@@ -170,6 +171,7 @@ class Service {
   std::unique_ptr<ProcessLauncher> launcher_;
   std::unique_ptr<Checker> checker_;
   std::unique_ptr<ServiceMachines> machines_;
+  std::unique_ptr<FlowSettler> settler_;
   std::unique_ptr<WebhookOutbox> outbox_;
   std::unique_ptr<WebhookController> webhooks_;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest
