@@ -22,6 +22,7 @@ constexpr Sql kInsertFlow{
     "total, blocked, done, poisoned, cancelled, top_open, top_failed, top_cancelled, todo, "
     "todo_after) VALUES ($1, $2, $3, $4, $5, 'running', '', '', $6, 1, $7, $8, $9, $10, '', $11, "
     "$11, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"};
+constexpr Sql kDepthOf{"SELECT depth FROM flow_jobs WHERE seq = $1"};
 constexpr Sql kKnownJobs{
     "SELECT f.name, f.seq, j.id, j.status, f.ended_as, f.children_open, f.children_failed, "
     "f.children_cancelled, f.todo, f.body_hash FROM /*texts $3*/ d CROSS JOIN flow_jobs f "
@@ -62,17 +63,6 @@ std::string bodyHash(const NewFlowJob& job) {
   return sha256Hex(text, '\n' + job.job.data);
 }
 
-// Ids in order, separated by spaces.
-std::string joinedPools(const std::string& pools, const std::set<std::string>& more) {
-  std::set<std::string> all = more;
-  for (std::size_t at = 0; at < pools.size();) {
-    const std::size_t end = std::min(pools.find(' ', at), pools.size());
-    all.insert(pools.substr(at, end - at));
-    at = end + 1;
-  }
-  return fmt::format("{}", fmt::join(all, " "));
-}
-
 tl::unexpected<Error> invalid(std::vector<FieldError> faults) {
   Error error{ErrorCode::kInvalid, "the jobs cannot be added", std::move(faults)};
   return tl::unexpected(std::move(error));
@@ -87,6 +77,11 @@ void FlowAdding::create(FlowRow& row) {
                          flow.fail_fast, flow.deadline_at, flow.callbacks, flow.metadata, s_.now);
   row = *FlowRows(s_).at(row.seq);
   FlowRows(s_).emit(event_type::kFlowCreated, row);
+}
+
+int FlowAdding::depthOf(std::int64_t job) {
+  auto rows = s_.db.query(kDepthOf, job);
+  return rows.next() ? static_cast<int>(rows->integer(0)) : 1;
 }
 
 void FlowAdding::adopt(FlowRow& row, const JobRow& job) {
@@ -260,7 +255,8 @@ FlowJobsAdded FlowAdding::write(FlowRow& row, const Level& level, Plan plan,
                                 const std::string& traceparent) {
   FlowJobsAdded reply = std::move(plan.reply);
   reply.added = !plan.jobs.empty();
-  std::set<std::string> pools;
+  const auto before = row.poolList();
+  std::set<std::string> pools(before.begin(), before.end());
   for (auto& [id, pool] : plan.pools) {
     if (!pool) pool = Pools(s_).findOrCreate(PoolId(id)).value();
   }
@@ -301,7 +297,7 @@ FlowJobsAdded FlowAdding::write(FlowRow& row, const Level& level, Plan plan,
       }
     }
     s_.db.post(kAddToFlow, row.seq, count, blocked, cancelled, level.parent == 0 ? open : 0,
-               joinedPools(row.pools, pools));
+               fmt::format("{}", fmt::join(pools, " ")));
     row = *FlowRows(s_).at(row.seq);
   }
   reply.flow = row.flow;

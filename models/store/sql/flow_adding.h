@@ -38,6 +38,8 @@ class FlowAdding {
 
   // A new flow without jobs; `row` has what is asked for.
   void create(FlowRow& row);
+  // The level of a job, from 1; of one without a flow it would be that.
+  int depthOf(std::int64_t job);
   // The job becomes the only one of the flow's top level, under its own id as name.
   void adopt(FlowRow& row, const JobRow& job);
 
