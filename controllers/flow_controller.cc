@@ -26,11 +26,11 @@ Outcome flowReply(const Result<Flow>& flow) {
   return Reply::json(200, std::move(out));
 }
 
-Outcome addedReply(const Result<FlowJobsAdded>& added) {
+Outcome addedReply(const Result<FlowJobsAdded>& added, bool is_new) {
   if (!added) return tl::unexpected(added.error());
   JsonWriter out;
   writeFlowJobsAdded(out, *added);
-  return Reply::json(added->added ? 201 : 200, std::move(out));
+  return Reply::json(is_new ? 201 : 200, std::move(out));
 }
 
 // {"items": […], "next_cursor"?}
@@ -137,7 +137,7 @@ Result<Work> FlowController::create(const Request& request) {
     return tl::unexpected(std::move(ok).error());
   }
   op->traceparent = readTraceparent(request.header("traceparent"));
-  return [op](Store& store) { return addedReply(run(*op, store)); };
+  return [op](Store& store) { return addedReply(run(*op, store), true); };
 }
 
 template <class Op>
@@ -153,7 +153,8 @@ void FlowController::add(const RequestPtr& request, Op op, TenantOf inherited, R
           if (!ok) return tl::unexpected(std::move(ok).error());
           *counted = true;
         }
-        return addedReply(run(*op, store));
+        const auto added = run(*op, store);
+        return addedReply(added, added && added->added);
       },
       std::move(respond));
 }
