@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostRetried = 1000;  // jobs that one retry may name
 constexpr double kLongestDeadlineSeconds = 365.0 * 24 * 3600;
+constexpr std::size_t kMostUpstreamCursor = 160;  // a number and a name
 
 Outcome flowReply(const Result<Flow>& flow) {
   if (!flow) return tl::unexpected(flow.error());
@@ -363,7 +364,8 @@ Result<Work> FlowController::upstream(const Request& request) {
   }
   QueryReader query(request);
   ListUpstream op{.job = *id};
-  readPage(query, op);
+  op.cursor = query.text("cursor", kMostUpstreamCursor).value_or("");
+  op.limit = query.limit();
   if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());
   return [op = std::move(op), who](Store& store) -> Outcome {
     if (auto ok = checkMaySeeUpstream(who, op.job, store); !ok) {

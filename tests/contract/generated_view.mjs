@@ -35,7 +35,7 @@ delete api.paths["/v1/jobs/{job_id}/children"].post.responses["200"];
 // There is one node, which has nobody to leave the lead to.
 delete api.paths["/v1/cluster/resign"];
 
-const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "ParentJob", "UnsetSettings", "TimelineFrom", "TimelineTo"].map((n) => `#/components/parameters/${n}`);
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "ParentJob", "UnsetSettings", "UpstreamCursor", "TimelineFrom", "TimelineTo"].map((n) => `#/components/parameters/${n}`);
 for (const path of Object.values(api.paths)) {
   for (const operation of Object.values(path)) {
     delete operation.security;

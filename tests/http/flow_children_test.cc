@@ -58,6 +58,21 @@ TEST_F(FlowChildren, are_waited_for_with_their_parent) {
   EXPECT_EQ(flows_.ended(flow)["status"], "succeeded");
 }
 
+TEST_F(FlowChildren, with_the_longest_names_are_listed_page_by_page) {
+  const std::string a(128, 'a'), b(128, 'b');
+  const Json::Value created =
+      flows_.create({flows_.job("split"), flows_.job("join", after({"split"}))});
+  const Json::Value split = flows_.claim("split");
+  ASSERT_EQ(flows_.addChildren(split, {flows_.job(a), flows_.job(b)}).status, 201);
+  Strings pages;
+  for (const Json::Value& item :
+       flows_.all("/v1/jobs/" + jobId(created, "join") + "/upstream", "limit=1")) {
+    EXPECT_FALSE(item.isMember("verdict")) << item;
+    pages.push_back(item["name"].asString());
+  }
+  EXPECT_EQ(pages, (Strings{"split", a, b}));
+}
+
 TEST_F(FlowChildren, that_were_added_before_are_the_same) {
   flows_.create({flows_.job("split")});
   const Json::Value split = flows_.claim("split");
