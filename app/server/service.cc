@@ -19,6 +19,7 @@
 #include "models/audit.h"
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
+#include "models/json/event_json.h"
 #include "models/operations/tokens.h"
 #include "models/policy/wake_rules.h"
 
@@ -147,6 +148,7 @@ void Service::wire(std::string worker_key) {
       node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
+  flows_ = std::make_unique<FlowController>(*gateway_, *limits_, flow_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
@@ -172,6 +174,7 @@ void Service::wire(std::string worker_key) {
                                    std::string(kDocsPage.front().content)});
   jobs_->addRoutes(router_);
   leases_->addRoutes(router_);
+  flows_->addRoutes(router_);
   pools_->addRoutes(router_);
   workers_->addRoutes(router_);
   events_->addRoutes(router_);
@@ -479,6 +482,7 @@ void Service::wake(std::span<const Event> events) {
       pools[event.pool] += 1'000'000;
     }
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
+    if (endsAFlow(event)) flow_waits_.wake(flowOf(event), 1'000'000);
   }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
@@ -499,6 +503,7 @@ void Service::endWaits() {
   outbox_->retire();
   pool_waits_.close();
   job_waits_.close();
+  flow_waits_.close();
   event_waits_.close();
 }
 

@@ -23,6 +23,7 @@
 #include "controllers/check_controller.h"
 #include "controllers/cluster_controller.h"
 #include "controllers/event_controller.h"
+#include "controllers/flow_controller.h"
 #include "controllers/gateway.h"
 #include "controllers/head_check.h"
 #include "controllers/hook_controller.h"
@@ -127,6 +128,7 @@ class Service {
   ServiceAddress address_;            // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
+  WaitList flow_waits_;
   WaitList event_waits_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
@@ -138,6 +140,7 @@ class Service {
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<JobController> jobs_;
   std::unique_ptr<LeaseController> leases_;
+  std::unique_ptr<FlowController> flows_;
   std::unique_ptr<PoolController> pools_;
   std::unique_ptr<WorkerController> workers_;
   std::unique_ptr<EventController> events_;

@@ -22,4 +22,10 @@ inline bool endsAJob(const Event& event) {
   return mayFreeAPlace(event) || event.type == event_type::kJobExpired;
 }
 
+// It has ended, or nobody will see it end any more.
+inline bool endsAFlow(const Event& event) {
+  return event.type == event_type::kFlowSucceeded || event.type == event_type::kFlowFailed ||
+         event.type == event_type::kFlowCancelled || event.type == event_type::kFlowDeleted;
+}
+
 }  // namespace muster

@@ -40,6 +40,16 @@ TEST(WakeRules, an_event_wakes_those_it_concerns) {
   }
 }
 
+TEST(WakeRules, only_the_end_of_a_flow_ends_it) {
+  for (const std::string_view type : event_type::kAll) {
+    Event event;
+    event.type = type;
+    const bool ends = type == event_type::kFlowSucceeded || type == event_type::kFlowFailed ||
+                      type == event_type::kFlowCancelled || type == event_type::kFlowDeleted;
+    EXPECT_EQ(endsAFlow(event), ends) << type;
+  }
+}
+
 TEST(WakeRules, every_type_of_event_is_named_once) {
   for (std::size_t i = 0; i < event_type::kAll.size(); ++i) {
     EXPECT_NE(event_type::kAll[i], "") << i;
