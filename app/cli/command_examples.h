@@ -204,8 +204,9 @@ Examples:
 constexpr const char* kDemoFooter =
     R"(Makes a pool of its own on a running service, with real workers, and tells what it does, what
 should happen and what did: ten jobs done by three workers at a time, a worker killed in mid-job, a
-silent worker reaped, a job poisoned, and the checker's decisions. Takes about ten seconds; the exit
-code is 1 when something was not as expected. The killing needs the service's host and user.
+silent worker reaped, a job poisoned, the checker's decisions, and jobs that wait for jobs. Takes about
+ten seconds; the exit code is 1 when something was not as expected. The killing needs the service's
+host and user.
 
 Examples:
   muster serve --store memory: & sleep 1; muster demo
