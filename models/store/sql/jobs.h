@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +65,10 @@ class Jobs {
   struct Pushed {
     Job job;
     bool created;  // false: a living job has the same unique_key
+    std::int64_t seq = 0;  // of one that was created
   };
-  // The caller has checked the job's times (expiresBeforeItBegins).
-  Pushed push(const Pool& pool, const NewJob& job);
+  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.
+  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0);
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown
   // if all of them were pushed: living ones, and earlier ones among these.
   std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
@@ -97,8 +99,10 @@ class Jobs {
 
   // A pending job ends at once; the holder of a claimed one is asked to stop. kAlreadyFinished.
   Result<Job> cancel(const JobId& id, const std::string& reason);
-  // Poisoned or cancelled → pending with all tries before it; kNotRetryable.
+  // Poisoned or cancelled → pending with all tries before it; kNotRetryable. In a flow also what is
+  // downstream of it (FlowRetrying).
   Result<Job> retry(const JobId& id);
+  // kJobActive, kJobInFlow.
   Status remove(const JobId& id, IfVersion if_version = {});
 
   std::optional<Job> find(const JobId& id);
@@ -112,9 +116,9 @@ class Jobs {
   // Looks at `looks` jobs and changes up to `most` of them.
   BulkStep retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
                      std::int64_t most);
-  // Removes jobs, whatever their status.
+  // Removes jobs, whatever their status; those of flows only `with_flow_jobs`.
   BulkStep purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
-                     std::int64_t most);
+                     std::int64_t most, bool with_flow_jobs = false);
 
   // All leases of the worker that have not run out yet.
   std::vector<Lease> renewByWorker(const std::string& worker);
@@ -126,18 +130,39 @@ class Jobs {
 
   // Duties of the tick, each for up to `limit` jobs; how many there were.
   std::int64_t promoteDue(int limit);
-  std::int64_t expirePending(int limit);
+  // Without those that are blocked where others may be at work on what these wait for.
+  std::int64_t expirePending(int limit, bool with_blocked = true);
   std::int64_t expireLeases(int limit);
   std::int64_t removeFinished(Time before, int limit);
 
- private:
+  // The rest is for what else of the store deals with jobs.
   using Row = JobRow;
-  static constexpr int kDataColumn = 26;  // of MUSTER_SELECT_JOB_WITH_DATA
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
   // The same, and nobody else changes it until the transaction ends.
   std::optional<Row> hold(const JobId& id, bool with_data);
+  static bool holds(const Row& row, const Reporter& by);
+  Error refuse(const Row& row, const Reporter& by);
+  // The job that lives with this key; one that has expired is ended here.
+  std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
+  // As it is pushed; it is not in the store yet.
+  Row newRow(const Pool& pool, const NewJob& job);
+  // Sets Job::flow where the job has to do with one.
+  void attachFlow(Row& row);
+  // The same for the worker that has claimed them.
+  void attachClaimed(std::span<Row> rows);
+  // Writes new rows, in few steps where the database is far away, with their events and counters,
+  // and gives them their numbers.
+  void insert(std::span<Row> rows);
+  void removeRow(const Row& row);
+  // `due` is when the try that ended could begin; not given: the job says it.
+  void emit(std::string_view type, const Row& row, std::string details = {},
+            std::optional<Time> due = {});
+
+ private:
+  static constexpr int kDataColumn = 26;  // of MUSTER_SELECT_JOB_WITH_DATA
+  void insertTogether(std::span<Row> rows);
   // The same for a report: nothing if the job is not in the reporter's pool.
   std::optional<Row> holdFor(const JobId& id, const Reporter& by, bool with_data);
   std::vector<std::int64_t> newest(const std::vector<std::int64_t>& lanes,
@@ -169,8 +194,6 @@ class Jobs {
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);
-  static bool holds(const Row& row, const Reporter& by);
-  Error refuse(const Row& row, const Reporter& by);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 
@@ -200,12 +223,11 @@ class Jobs {
   void loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report = {});
   void leaveClaimed(const Row& row, JobStatus to);
   std::optional<JobId> livingTwin(const Job& job);
+  Result<Job> retryInFlow(Row& row);
   void cancelWaiting(Row& row, std::string_view event, const std::string& reason);
+  // The reason of a claimed job that was to stop, and did.
+  static std::string stoppedReason(const Row& row);
   void retryRow(Row& row);
-  void removeRow(const Row& row);
-  // `due` is when the try that ended could begin; not given: the job says it.
-  void emit(std::string_view type, const Row& row, std::string details = {},
-            std::optional<Time> due = {});
 
   Session& s_;
 };
