@@ -188,6 +188,7 @@ Status Gateway::admitScope(const Request& request, Scope scope) {
       return refuse("for some pools only, and this is about more than they");
     case PoolRule::kJob:
     case PoolRule::kWorker:
+    case PoolRule::kFlow:
     case PoolRule::kHandler:
       return {};
   }

@@ -1,12 +1,14 @@
 // The gateway's units of work: guarded, on behalf of the caller, kept under a key, audited.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "controllers/gateway.h"
 #include "controllers/kept_answer.h"
 #include "models/audit.h"
 #include "models/operations/audit.h"
+#include "models/operations/flows.h"
 #include "models/store/random.h"
 
 namespace muster {
@@ -39,13 +41,26 @@ bool checksRegistration(const Request& request) {
   return request.principal.registration && request.route->pool_rule == PoolRule::kWorker;
 }
 
-// Whether the token is for some pools, and the pool of the job or worker must be looked up.
+// Whether the token is for some pools, and those of the job, worker or flow must be looked up.
 bool looksUpPool(const Request& request) {
   const Route& route = *request.route;
-  const bool known_by_id =
-      route.pool_rule == PoolRule::kJob || route.pool_rule == PoolRule::kWorker;
+  const bool known_by_id = route.pool_rule == PoolRule::kJob ||
+                           route.pool_rule == PoolRule::kWorker ||
+                           route.pool_rule == PoolRule::kFlow;
   return known_by_id && route.scope && request.principal.worker.empty() &&
          !request.principal.mayEverywhere(*route.scope);
+}
+
+// A flow that is not there gets the same answer as one that the token may not touch.
+Status checkPoolsOfFlow(const Request& request, Store& store) {
+  const std::string& id = request.path_values.front().second;
+  const auto pools = poolsOfFlow(FlowId(id), store);
+  const bool may = pools && std::all_of(pools->begin(), pools->end(), [&](const auto& pool) {
+                     return request.principal.mayIn(*request.route->scope, pool);
+                   });
+  if (may) return {};
+  return fail(ErrorCode::kNotFound,
+              fmt::format("there is no flow '{}' in the pools of this token", id));
 }
 
 // Kept with the change itself, so that there is none without the other; of a change in several
@@ -92,6 +107,12 @@ Work Gateway::guarded(const RequestPtr& request, Work work) {
     };
   }
   if (!looksUpPool(*request)) return work;
+  if (request->route->pool_rule == PoolRule::kFlow) {
+    return [request, work = std::move(work)](Store& store) -> Outcome {
+      auto ok = checkPoolsOfFlow(*request, store);
+      return ok ? work(store) : Outcome(tl::unexpected(std::move(ok).error()));
+    };
+  }
   return [request, work = std::move(work)](Store& store) -> Outcome {
     const std::string& id = request->path_values.front().second;
     const bool is_job = request->route->pool_rule == PoolRule::kJob;

@@ -126,7 +126,7 @@ Result<Work> JobController::list(const Request& request) {
     if (const auto status = parseJobStatus(text)) {
       filter.statuses.push_back(*status);
     } else {
-      query.fault("status", "must be pending, claimed, done, poisoned or cancelled");
+      query.fault("status", "must be blocked, pending, claimed, done, poisoned or cancelled");
     }
   }
   filter.tenant = query.text("tenant", 128);
@@ -156,32 +156,16 @@ void JobController::get(const RequestPtr& request, Respond respond) {
     respond(tl::unexpected(id ? std::move(ok).error() : std::move(id).error()));
     return;
   }
-  const auto deadline = clock_.now() + Millis(static_cast<std::int64_t>(wait * 1000));
-  getUntil(request, *id, deadline, std::move(respond));
-}
-
-void JobController::getUntil(const RequestPtr& request, const JobId& id, Time deadline,
-                             Respond respond) {
-  const auto generation = waits_.generation(id.str());
-  auto finished = std::make_shared<bool>(true);
-  gateway_.read(
-      request,
-      [id, finished](Store& store) -> Outcome {
+  const Time deadline = clock_.now() + Millis(static_cast<std::int64_t>(wait * 1000));
+  readUntilEnded(
+      {gateway_, waits_, clock_, id->str(), deadline}, request,
+      [id = *id](Store& store, bool& ended) -> Outcome {
         auto job = store.jobs().find(id);
         if (!job) return fail(ErrorCode::kNotFound, "there is no job '" + id.str() + "'");
-        *finished = isFinished(job->status);
+        ended = isFinished(job->status);
         return jobReply(*std::move(job));
       },
-      [=, this, respond = std::move(respond)](Outcome outcome) {
-        const Millis left = deadline - clock_.now();
-        if (!outcome || *finished || left <= Millis(0) || gateway_.draining() ||
-            !request->clientIsThere()) {
-          respond(std::move(outcome));
-          return;
-        }
-        waitOnLoop(waits_, id.str(), generation, left,
-                   [=, this] { getUntil(request, id, deadline, respond); });
-      });
+      std::move(respond));
 }
 
 Result<Work> JobController::attempts(const Request& request) {

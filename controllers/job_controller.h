@@ -19,7 +19,6 @@ class JobController {
   Result<Work> pushBatch(const Request& request);
   Result<Work> list(const Request& request);
   void get(const RequestPtr& request, Respond respond);
-  void getUntil(const RequestPtr& request, const JobId& id, Time deadline, Respond respond);
   Result<Work> attempts(const Request& request);
   Result<Work> cancel(const Request& request);
   Result<Work> retry(const Request& request);

@@ -8,29 +8,38 @@
 #include <string_view>
 #include <vector>
 
+#include "models/json/flow_json.h"
 #include "models/json/job_json.h"
 #include "models/json/json_doc.h"
+#include "models/operations/flows.h"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kMostKept = 64U << 10;
 
-// The jobs that an answer showed. Stored as words: the form, the token of a claim, the ids.
+// The jobs that an answer showed. Stored as words: the form, the token of a claim or the id of a
+// flow, the ids of the jobs.
 struct ShownJobs {
-  enum class Form { kNothing, kOne, kList, kClaim };
+  enum class Form { kNothing, kOne, kList, kClaim, kFlow };
   Form form = Form::kNothing;
-  std::string lease_token = {};
+  std::string of = {};  // token or id
   std::vector<std::string> ids = {};
 };
-constexpr std::string_view kOneWord = "job", kListWord = "jobs", kClaimWord = "claim";
+constexpr std::string_view kOneWord = "job", kListWord = "jobs", kClaimWord = "claim",
+                           kFlowWord = "flow";
+
+std::optional<JsonValue> member(JsonValue object, std::string_view name) {
+  if (!object.isObject()) return std::nullopt;
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    if (it.key() == name) return *it;
+  }
+  return std::nullopt;
+}
 
 std::string memberText(JsonValue object, std::string_view name) {
-  if (!object.isObject()) return {};
-  for (auto it = object.begin(); it != object.end(); ++it) {
-    if (it.key() == name) return (*it).string().value_or("");
-  }
-  return {};
+  const auto value = member(object, name);
+  return value ? value->string().value_or("") : "";
 }
 
 bool isJob(JsonValue value) {
@@ -51,6 +60,17 @@ std::optional<JsonValue> listOfJobs(JsonValue root) {
   return items;
 }
 
+// Of an answer about jobs that were added to a flow.
+ShownJobs jobsOfFlow(JsonValue root) {
+  const auto flow = member(root, "flow"), jobs = member(root, "jobs");
+  if (!flow || !jobs || !jobs->isArray()) return {};
+  ShownJobs shown{ShownJobs::Form::kFlow, memberText(*flow, "flow_id")};
+  for (auto it = jobs->begin(); it != jobs->end(); ++it) {
+    shown.ids.push_back(memberText(*it, "job_id"));
+  }
+  return shown;
+}
+
 ShownJobs shownJobs(std::string_view body) {
   ShownJobs shown;
   const auto doc = JsonDoc::parse(body);
@@ -58,11 +78,12 @@ ShownJobs shownJobs(std::string_view body) {
   const JsonValue root = doc->root();
   if (isJob(root)) return {ShownJobs::Form::kOne, {}, {memberText(root, "id")}};
   const auto items = listOfJobs(root);
-  if (!items || items->size() == 0) return shown;
+  if (!items) return jobsOfFlow(root);
+  if (items->size() == 0) return shown;
   const bool is_claim = !memberText(root, "worker_status").empty();
   for (auto it = items->begin(); it != items->end(); ++it) {
     if (!isJob(*it)) return {};
-    if (is_claim) shown.lease_token = memberText(*it, "lease_token");  // a claim has one for all
+    if (is_claim) shown.of = memberText(*it, "lease_token");  // a claim has one for all
     shown.ids.push_back(memberText(*it, "id"));
   }
   shown.form = is_claim ? ShownJobs::Form::kClaim : ShownJobs::Form::kList;
@@ -74,8 +95,9 @@ std::string asWords(const ShownJobs& shown) {
   if (shown.form == Form::kNothing) return {};
   std::string words(shown.form == Form::kOne    ? kOneWord
                     : shown.form == Form::kList ? kListWord
+                    : shown.form == Form::kFlow ? kFlowWord
                                                 : kClaimWord);
-  if (shown.form == Form::kClaim) words.append(" ").append(shown.lease_token);
+  if (!shown.of.empty()) words.append(" ").append(shown.of);
   for (const std::string& id : shown.ids) words.append(" ").append(id);
   return words;
 }
@@ -92,11 +114,35 @@ ShownJobs fromWords(std::string_view text) {
   if (words[0] == kOneWord) return {Form::kOne, {}, {words[1]}};
   if (words[0] == kListWord) return {Form::kList, {}, {words.begin() + 1, words.end()}};
   if (words[0] == kClaimWord) return {Form::kClaim, words[1], {words.begin() + 2, words.end()}};
+  if (words[0] == kFlowWord) return {Form::kFlow, words[1], {words.begin() + 2, words.end()}};
   return {};
+}
+
+tl::unexpected<Error> gone(std::string_view what, std::string_view id) {
+  return fail(ErrorCode::kAnswerNotKept,
+              fmt::format("this request was done before, and the {} {} of its answer has been "
+                          "removed since",
+                          what, id));
+}
+
+Outcome flowWrittenAgain(Store& store, int status, const ShownJobs& shown) {
+  const auto flow = run(FindFlow{FlowId(shown.of)}, store);
+  if (!flow) return gone("flow", shown.of);
+  FlowJobsAdded added;
+  added.flow = flow->flow;
+  for (const std::string& id : shown.ids) {
+    const auto job = store.jobs().find(JobId(id));
+    if (!job || !job->flow) return gone("job", id);
+    added.jobs.push_back({job->flow->name, job->id, job->status});
+  }
+  JsonWriter out;
+  writeFlowJobsAdded(out, added);
+  return Reply::json(status, std::move(out));
 }
 
 Outcome writtenAgain(Store& store, int status, const ShownJobs& shown) {
   using Form = ShownJobs::Form;
+  if (shown.form == Form::kFlow) return flowWrittenAgain(store, status, shown);
   JsonWriter out;
   if (shown.form != Form::kOne) out.beginObject().key("items").beginArray();
   std::string tag;
@@ -104,16 +150,11 @@ Outcome writtenAgain(Store& store, int status, const ShownJobs& shown) {
     const auto job = store.jobs().find(JobId(id));
     if (shown.form == Form::kClaim) {
       const bool is_held =
-          job && job->status == JobStatus::kClaimed && job->lease_token == shown.lease_token;
+          job && job->status == JobStatus::kClaimed && job->lease_token == shown.of;
       if (is_held) writeClaimedJob(out, *job);
       continue;
     }
-    if (!job) {
-      return fail(ErrorCode::kAnswerNotKept,
-                  fmt::format("this request was done before, and the job {} of its answer has been "
-                              "removed since",
-                              id));
-    }
+    if (!job) return gone("job", id);
     writeJob(out, *job);
     tag = etag(job->version);
   }

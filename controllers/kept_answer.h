@@ -6,7 +6,7 @@
 namespace muster {
 
 // What is kept of an answer under an Idempotency-Key: all of it up to 64 KiB. Of a larger one only
-// which jobs it showed; nothing if it showed something else.
+// which jobs it showed, and of which flow; nothing if it showed something else.
 StoredAnswer keptAnswer(const Reply& reply);
 
 // The answer to a repeated request: the first one. One that was too large is written again, with

@@ -94,4 +94,22 @@ void waitOnLoop(WaitList& waits, const std::string& key, std::uint64_t generatio
   });
 }
 
+void readUntilEnded(const LongRead& read, const RequestPtr& request, const Look& look,
+                    Respond respond) {
+  const auto generation = read.waits.generation(read.key);
+  auto ended = std::make_shared<bool>(true);
+  read.gateway.read(
+      request, [look, ended](Store& store) { return look(store, *ended); },
+      [=, respond = std::move(respond)](Outcome outcome) {
+        const Millis left = read.deadline - read.clock.now();
+        if (!outcome || *ended || left <= Millis(0) || read.gateway.draining() ||
+            !request->clientIsThere()) {
+          respond(std::move(outcome));
+          return;
+        }
+        waitOnLoop(read.waits, read.key, generation, left,
+                   [=] { readUntilEnded(read, request, look, respond); });
+      });
+}
+
 }  // namespace muster

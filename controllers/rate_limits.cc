@@ -60,12 +60,16 @@ Status RateLimits::countRefusal(const std::string& address) {
 }
 
 Status RateLimits::admitJobs(const std::vector<NewJob>& jobs, RateLevel& level) {
-  if (rates_.tenant_jobs <= 0) return {};
-  std::map<std::string, double> by_tenant;
+  if (!limitsTenants()) return {};
+  JobsOfTenants by_tenant;
   for (const NewJob& job : jobs) {
     if (!job.tenant.empty()) by_tenant[job.tenant] += 1;
   }
-  if (by_tenant.empty()) return {};
+  return admitJobs(by_tenant, level);
+}
+
+Status RateLimits::admitJobs(const JobsOfTenants& by_tenant, RateLevel& level) {
+  if (!limitsTenants() || by_tenant.empty()) return {};
   const std::lock_guard lock(mutex_);
   const auto now = clock_.monotonic();
   for (const auto& [tenant, count] : by_tenant) {

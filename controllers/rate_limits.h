@@ -37,6 +37,11 @@ class RateLimits {
   Status countRefusal(const std::string& address);
   // All of them or none: jobs of one tenant that are too many cost the others nothing.
   Status admitJobs(const std::vector<NewJob>& jobs, RateLevel& level);
+  // The same, by the number of jobs of each tenant.
+  using JobsOfTenants = std::map<std::string, double>;
+  Status admitJobs(const JobsOfTenants& jobs, RateLevel& level);
+  // False: admitJobs() refuses nothing.
+  bool limitsTenants() const { return rates_.tenant_jobs > 0; }
 
  private:
   using Buckets = std::map<std::string, TokenBucket>;

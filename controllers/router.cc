@@ -19,6 +19,7 @@ bool nextSegment(std::string_view& rest, std::string_view& segment) {
 PoolRule poolRuleOf(std::string_view pattern) {
   if (pattern.find("{pool_id}") != std::string_view::npos) return PoolRule::kPath;
   if (pattern.find("{job_id}") != std::string_view::npos) return PoolRule::kJob;
+  if (pattern.find("{flow_id}") != std::string_view::npos) return PoolRule::kFlow;
   if (pattern.find("{worker_id}") != std::string_view::npos) return PoolRule::kWorker;
   return PoolRule::kNone;
 }

@@ -24,6 +24,7 @@ enum class PoolRule {
   kQuery,    // in the query, as pool_id
   kJob,      // the job in the path has it; looked up in the unit of work
   kWorker,   // the worker in the path has it; likewise
+  kFlow,     // the jobs of the flow in the path have them: the token must be for all; likewise
   kHandler,  // the handler sees to it, or shows nothing of any pool
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/base64.h"
+#include "models/operations/flows.h"
 #include "models/store/random.h"
 
 namespace muster {
@@ -101,6 +102,7 @@ Result<Work> ServiceController::metrics(const Request&) {
     }
     metrics_.countCommits(storage_.commits());
     metrics_.setPendingWebhooks(store.webhooks().pending());
+    metrics_.setFlows(*run(CountFlows{}, store));
     return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),
                  "text/plain; version=0.0.4; charset=utf-8"};
   };

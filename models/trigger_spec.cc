@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/event.h"
+#include "models/policy/wake_rules.h"
 
 namespace muster {
 namespace {
@@ -12,9 +12,6 @@ constexpr std::array<std::string_view, 5> kTypes = {"cron", "webhook", "subproce
                                                     "lambda"};
 constexpr std::array<std::string_view, 4> kAuthTypes = {"none", "standard", "hmac_sha256", "token"};
 
-constexpr std::array kWorkAdded = {event_type::kJobCreated, event_type::kJobReleased,
-                                   event_type::kJobRetried, event_type::kJobFailed,
-                                   event_type::kJobReassigned};
 constexpr std::array kWorkerExited = {event_type::kWorkerExited, event_type::kWorkerTerminated,
                                       event_type::kWorkerLost};
 
@@ -50,10 +47,10 @@ std::string eventTypeOf(std::string_view on) {
   return type;
 }
 
-bool setsOff(std::string_view event_type, std::string_view on) {
-  if (on == kOnWorkAdded) return contains(kWorkAdded, event_type);
-  if (on == kOnWorkerExited) return contains(kWorkerExited, event_type);
-  return eventTypeOf(on) == event_type;
+bool setsOff(const Event& event, std::string_view on) {
+  if (on == kOnWorkAdded) return mayBringWork(event);
+  if (on == kOnWorkerExited) return contains(kWorkerExited, event.type);
+  return eventTypeOf(on) == event.type;
 }
 
 bool isKnownOn(std::string_view on) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/event.h"
 #include "models/ids.h"
 #include "models/time.h"
 
@@ -87,8 +88,8 @@ std::string eventTypeOf(std::string_view on);
 constexpr std::string_view kOnWorkAdded = "work_added";
 constexpr std::string_view kOnWorkerExited = "worker_exited";
 
-// True when an event of this type can set off a trigger `on`. `on` must be valid (isKnownOn).
-bool setsOff(std::string_view event_type, std::string_view on);
+// True when such an event sets off a trigger `on`. `on` must be valid (isKnownOn).
+bool setsOff(const Event& event, std::string_view on);
 // work_added, worker_exited and every type of event but those of triggers, which would never end.
 bool isKnownOn(std::string_view on);
 

@@ -3,19 +3,31 @@
 #include <set>
 #include <string_view>
 
+#include "models/policy/wake_rules.h"
+
 namespace muster {
 namespace {
 
-using PoolsByType = std::map<std::string_view, std::set<std::string_view>>;
+// Events that set off the same triggers: one of them, and the pools of all.
+struct AlikeEvents {
+  const Event* one = nullptr;
+  std::set<std::string_view> pools;
+};
+// By type, and by whether they bring work: a blocked job is created, but it does not.
+using EventGroups = std::map<std::pair<std::string_view, bool>, AlikeEvents>;
 
-PoolsByType group(std::span<const Event> events) {
-  PoolsByType found;
-  std::string_view type, pool;
+EventGroups group(std::span<const Event> events) {
+  EventGroups found;
+  std::pair<std::string_view, bool> kind;
+  std::string_view pool;
   for (const Event& event : events) {
-    if (event.type == type && event.pool == pool) continue;
-    type = event.type;
+    const std::pair<std::string_view, bool> own{event.type, mayBringWork(event)};
+    if (own == kind && event.pool == pool) continue;
+    kind = own;
     pool = event.pool;
-    found[type].insert(pool);
+    AlikeEvents& alike = found[kind];
+    if (alike.one == nullptr) alike.one = &event;
+    alike.pools.insert(pool);
   }
   return found;
 }
@@ -29,9 +41,9 @@ Dispatch::Dispatch(Parts parts)
 void Dispatch::onCommit(std::span<const Event> events) {
   // Several types of events may set off one trigger for one pool: once is enough.
   std::map<ReadyTriggerPtr, std::set<std::string_view>> set_off;
-  for (const auto& [type, pools] : group(events)) {
-    for (const ReadyTriggerPtr& ready : parts_.registry.setOffBy(type)) {
-      set_off[ready].insert(pools.begin(), pools.end());
+  for (const auto& [kind, alike] : group(events)) {
+    for (const ReadyTriggerPtr& ready : parts_.registry.setOffBy(*alike.one)) {
+      set_off[ready].insert(alike.pools.begin(), alike.pools.end());
     }
   }
   for (const auto& [ready, pools] : set_off) {

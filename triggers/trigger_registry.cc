@@ -46,10 +46,10 @@ ReadyTriggerPtr TriggerRegistry::find(std::string_view name) const {
   return is_it ? *found : nullptr;
 }
 
-std::vector<ReadyTriggerPtr> TriggerRegistry::setOffBy(std::string_view event_type) const {
+std::vector<ReadyTriggerPtr> TriggerRegistry::setOffBy(const Event& event) const {
   std::vector<ReadyTriggerPtr> found;
   for (const ReadyTriggerPtr& ready : table()->on_events) {
-    if (setsOff(event_type, ready->trigger.spec.on)) found.push_back(ready);
+    if (setsOff(event, ready->trigger.spec.on)) found.push_back(ready);
   }
   return found;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/event.h"
 #include "models/policy/cron.h"
 #include "models/time_zone.h"
 #include "models/trigger_spec.h"
@@ -34,8 +35,8 @@ class TriggerRegistry {
 
   // Null when there is none of this name. Also those that are disabled.
   ReadyTriggerPtr find(std::string_view name) const;
-  // Those that are enabled and set off by events of this type.
-  std::vector<ReadyTriggerPtr> setOffBy(std::string_view event_type) const;
+  // Those that are enabled and set off by such an event.
+  std::vector<ReadyTriggerPtr> setOffBy(const Event& event) const;
   // Those that are enabled and whose schedule is due.
   std::vector<ReadyTriggerPtr> due(Time now) const;
 

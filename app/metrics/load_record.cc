@@ -13,6 +13,7 @@ struct Counter {
 };
 constexpr Counter kCounters[] = {
     {event_type::kJobCreated, &LoadCounts::added, false},
+    {event_type::kJobUnblocked, &LoadCounts::added, false},
     {event_type::kJobClaimed, &LoadCounts::claimed, false},
     {event_type::kJobCompleted, &LoadCounts::done, true},
     {event_type::kJobFailed, &LoadCounts::failed, true},
@@ -22,6 +23,8 @@ constexpr Counter kCounters[] = {
 };
 
 const Counter* counterOf(const Event& event) {
+  const bool is_blocked = event.type == event_type::kJobCreated && !addsWork(event);
+  if (is_blocked) return nullptr;  // it is added when it is unblocked
   const auto* const found = std::find_if(std::begin(kCounters), std::end(kCounters),
                                          [&](const auto& c) { return c.event == event.type; });
   return found == std::end(kCounters) ? nullptr : found;

@@ -14,7 +14,14 @@ const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 
                                             0.25,   0.5,   1,      2.5,   5,    10,    30};
 const std::vector<double> kJobBounds = {0.005, 0.01, 0.05, 0.1, 0.5, 1,    2.5,  5,
                                         10,    30,   60,   300, 900, 3600, 14400};
+const std::vector<double> kFlowBounds = {0.1, 0.5, 1,   2.5,  5,     10,    30,
+                                         60,  300, 900, 3600, 14400, 43200, 86400};
 const std::vector<double> kStartupBounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlowEnds = {
+    {{event_type::kFlowSucceeded, "succeeded"},
+     {event_type::kFlowFailed, "failed"},
+     {event_type::kFlowCancelled, "cancelled"}}};
 
 constexpr std::string_view kOtherPools = "(other)";  // no pool can have this name
 
@@ -25,7 +32,7 @@ std::string withLabel(const std::string& labels, std::string_view name, std::str
 
 }  // namespace
 
-Metrics::Metrics() : check_seconds_(kRequestBounds) {}
+Metrics::Metrics() : check_seconds_(kRequestBounds), flow_seconds_(kFlowBounds) {}
 
 void Metrics::setRoutes(std::vector<std::pair<std::string, std::string>> routes) {
   routes.emplace_back("", "(none)");
@@ -56,11 +63,11 @@ Metrics::PoolCounters& Metrics::poolCounters(const std::string& pool) {
 }
 
 void Metrics::PoolCounters::merge(const PoolCounters& other) {
-  for (auto member :
-       {&PoolCounters::added, &PoolCounters::claimed, &PoolCounters::leases_expired,
-        &PoolCounters::late_reports, &PoolCounters::done, &PoolCounters::failed,
-        &PoolCounters::poisoned, &PoolCounters::cancelled, &PoolCounters::cooldown_blocks,
-        &PoolCounters::launch_suspensions, &PoolCounters::circuit_openings}) {
+  for (auto member : {&PoolCounters::added, &PoolCounters::unblocked, &PoolCounters::claimed,
+                      &PoolCounters::leases_expired, &PoolCounters::late_reports,
+                      &PoolCounters::done, &PoolCounters::failed, &PoolCounters::poisoned,
+                      &PoolCounters::cancelled, &PoolCounters::cooldown_blocks,
+                      &PoolCounters::launch_suspensions, &PoolCounters::circuit_openings}) {
     this->*member += other.*member;
   }
   for (const auto& [result, count] : other.launches) launches[result] += count;
@@ -78,10 +85,10 @@ std::pair<Metrics::PoolGauges, Metrics::PoolCounters> Metrics::summed(
   auto& [gauges, counters] = sum;
   for (const PoolGauges& pool : pools) {
     for (auto member :
-         {&PoolStats::pending, &PoolStats::claimed, &PoolStats::done, &PoolStats::poisoned,
-          &PoolStats::cancelled, &PoolStats::starting_workers, &PoolStats::active_workers,
-          &PoolStats::terminating_workers, &PoolStats::lost_workers, &PoolStats::busy_workers,
-          &PoolStats::unplaceable}) {
+         {&PoolStats::blocked, &PoolStats::pending, &PoolStats::claimed, &PoolStats::done,
+          &PoolStats::poisoned, &PoolStats::cancelled, &PoolStats::starting_workers,
+          &PoolStats::active_workers, &PoolStats::terminating_workers, &PoolStats::lost_workers,
+          &PoolStats::busy_workers, &PoolStats::unplaceable}) {
       gauges.stats.*member += pool.stats.*member;
     }
     gauges.stats.oldest_pending_seconds =
@@ -142,6 +149,11 @@ void Metrics::countEvents(std::span<const Event> events) {
       ++poolCounters(event.pool).launch_suspensions;
     }
     if (event.type == event_type::kPoolCircuitOpened) ++poolCounters(event.pool).circuit_openings;
+    for (std::size_t i = 0; i < kFlowEnds.size(); ++i) {
+      if (event.type != kFlowEnds[i].first) continue;
+      ++flows_ended_[i];
+      flow_seconds_.observe(took);
+    }
     if (event.job.empty()) continue;
     PoolCounters& pool = poolCounters(event.pool);
     const auto ended = [&](std::uint64_t& outcome) {
@@ -150,6 +162,8 @@ void Metrics::countEvents(std::span<const Event> events) {
     };
     if (event.type == event_type::kJobCreated) {
       ++pool.added;
+    } else if (event.type == event_type::kJobUnblocked) {
+      ++pool.unblocked;
     } else if (event.type == event_type::kJobClaimed) {
       ++pool.claimed;
       pool.wait->observe(took);
@@ -167,6 +181,11 @@ void Metrics::countEvents(std::span<const Event> events) {
       ++pool.late_reports;
     }
   }
+}
+
+void Metrics::setFlows(CountFlows::Reply flows) {
+  const std::lock_guard lock(mutex_);
+  flows_ = std::move(flows);
 }
 
 void Metrics::countTrigger(const std::string& trigger) {
@@ -195,6 +214,7 @@ void Metrics::exposeGauges(Exposition& out, const std::vector<Told>& pools) {
   out.family("muster_pool_jobs", "gauge", "Jobs of a pool by status.");
   for (const Told& pool : pools) {
     const PoolStats& stats = pool.gauges->stats;
+    out.sample(pool.label + ",status=\"blocked\"", stats.blocked);
     out.sample(pool.label + ",status=\"pending\"", stats.pending);
     out.sample(pool.label + ",status=\"claimed\"", stats.claimed);
     out.sample(pool.label + ",status=\"done\"", stats.done);
@@ -235,6 +255,8 @@ void Metrics::exposeJobs(Exposition& out, const std::vector<Told>& pools) {
     }
   };
   counter("muster_jobs_added_total", "Jobs pushed.", &PoolCounters::added);
+  counter("muster_jobs_unblocked_total", "Jobs of flows that waited for others, and no longer do.",
+          &PoolCounters::unblocked);
   counter("muster_jobs_claimed_total", "Jobs claimed.", &PoolCounters::claimed);
   counter("muster_leases_expired_total", "Jobs taken back from a lapsed lease or a lost worker.",
           &PoolCounters::leases_expired);
@@ -303,6 +325,28 @@ void Metrics::exposeWorkers(Exposition& out, const std::vector<Told>& pools) {
   }
 }
 
+void Metrics::exposeFlows(Exposition& out) const {
+  out.family("muster_flows", "gauge", "Flows by status.");
+  for (const FlowStatus status :
+       {FlowStatus::kRunning, FlowStatus::kCancelling, FlowStatus::kSucceeded, FlowStatus::kFailed,
+        FlowStatus::kCancelled}) {
+    const auto found = std::find_if(flows_.by_status.begin(), flows_.by_status.end(),
+                                    [&](const auto& entry) { return entry.first == name(status); });
+    out.sample(metricLabel("status", name(status)),
+               found == flows_.by_status.end() ? 0 : found->second);
+  }
+  out.family("muster_flow_unsettled", "gauge",
+             "What ended jobs of flows have left to settle; about 0.");
+  out.sample("", flows_.unsettled);
+  out.family("muster_flows_ended_total", "counter", "Flows that ended, by outcome.");
+  for (std::size_t i = 0; i < kFlowEnds.size(); ++i) {
+    out.sample(metricLabel("outcome", kFlowEnds[i].second), flows_ended_[i]);
+  }
+  out.family("muster_flow_seconds", "histogram",
+             "From the begin of a flow, or of its retry, to its end.");
+  flow_seconds_.expose(out, "");
+}
+
 void Metrics::exposeTriggers(Exposition& out) const {
   out.family("muster_trigger_fires_total", "counter", "Firings of triggers.");
   for (const auto& [trigger, count] : trigger_fires_) {
@@ -361,6 +405,7 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) {
     exposeWorkers(out, told);
     out.family("muster_reaper_workers_total", "counter", "Workers found lost.");
     out.sample("", reaped_);
+    exposeFlows(out);
     exposeTriggers(out);
     out.family("muster_webhook_deliveries_total", "counter",
                "Calls of receivers of webhooks, by what became of them.");

@@ -17,6 +17,7 @@
 #include "app/metrics/exposition.h"
 #include "models/decision.h"
 #include "models/event.h"
+#include "models/operations/flows.h"
 #include "models/pool.h"
 #include "models/store/storage.h"
 #include "models/time.h"
@@ -47,6 +48,8 @@ class Metrics {
   // `result` is delivered, retried or failed.
   void countWebhook(std::string_view result);
   void setPendingWebhooks(std::int64_t count) { pending_webhooks_ = count; }
+  // As the store tells of them now.
+  void setFlows(CountFlows::Reply flows);
   // It was deleted, here or by another node.
   void forgetPool(const std::string& pool);
 
@@ -68,7 +71,7 @@ class Metrics {
   };
   using ByName = std::map<std::string, std::uint64_t, std::less<>>;
   struct PoolCounters {
-    std::uint64_t added = 0, claimed = 0, leases_expired = 0, late_reports = 0;
+    std::uint64_t added = 0, unblocked = 0, claimed = 0, leases_expired = 0, late_reports = 0;
     std::uint64_t done = 0, failed = 0, poisoned = 0, cancelled = 0;
     std::uint64_t cooldown_blocks = 0, launch_suspensions = 0, circuit_openings = 0;
     ByName launches, exits;               // by result, by reason
@@ -95,6 +98,7 @@ class Metrics {
   static void exposeGauges(Exposition& out, const std::vector<Told>& pools);
   static void exposeJobs(Exposition& out, const std::vector<Told>& pools);
   static void exposeWorkers(Exposition& out, const std::vector<Told>& pools);
+  void exposeFlows(Exposition& out) const;
   void exposeTriggers(Exposition& out) const;
   void exposeRequests(Exposition& out) const;
 
@@ -102,6 +106,9 @@ class Metrics {
   mutable std::mutex mutex_;
   std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
   Histogram check_seconds_;
+  Histogram flow_seconds_;
+  CountFlows::Reply flows_;                                                  // guarded by mutex_
+  std::array<std::uint64_t, 3> flows_ended_{};                               // guarded by mutex_
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_

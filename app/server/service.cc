@@ -19,7 +19,9 @@
 #include "models/audit.h"
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
+#include "models/json/event_json.h"
 #include "models/operations/tokens.h"
+#include "models/policy/wake_rules.h"
 
 namespace muster {
 namespace {
@@ -67,22 +69,6 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   return rules;
 }
 
-bool mayBringWork(const Event& event) {
-  return event.type == event_type::kJobCreated || event.type == event_type::kJobReleased ||
-         event.type == event_type::kJobRetried || event.type == event_type::kJobFailed ||
-         event.type == event_type::kJobReassigned;
-}
-
-// A tenant's or a node's place is free again.
-bool mayFreeAPlace(const Event& event) {
-  return event.type == event_type::kJobCompleted || event.type == event_type::kJobPoisoned ||
-         event.type == event_type::kJobCancelled;
-}
-
-bool endsAJob(const Event& event) {
-  return mayFreeAPlace(event) || event.type == event_type::kJobExpired;
-}
-
 bool changesAPool(const Event& event) {
   return event.type == event_type::kPoolResumed || event.type == event_type::kPoolUpdated;
 }
@@ -128,6 +114,9 @@ std::optional<std::string> Service::openStore() {
   options.durability = settings_.durability;
   launch_templates_.replace(launchTemplatesOf(settings_));
   options.rules = rulesOf(settings_, host_, node_, launch_templates_);
+  options.rules.on_unsettled = [this] {
+    if (settler_) settler_->request();
+  };
   options.on_commit = [this](std::span<const Event> events) { onCommit(events); };
   options.on_foreign_commit = [this](std::span<const Event> events) { onForeignCommit(events); };
   auto storage = openStorage(options, clock_);
@@ -159,6 +148,7 @@ void Service::wire(std::string worker_key) {
       node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
   leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
+  flows_ = std::make_unique<FlowController>(*gateway_, *limits_, flow_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
@@ -172,6 +162,7 @@ void Service::wire(std::string worker_key) {
     load_.writeTo(store);
     store.load().sample();
     checker_->requestAll("tick");
+    settler_->look();
   });
   wireWebhooks();
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
@@ -183,6 +174,7 @@ void Service::wire(std::string worker_key) {
                                    std::string(kDocsPage.front().content)});
   jobs_->addRoutes(router_);
   leases_->addRoutes(router_);
+  flows_->addRoutes(router_);
   pools_->addRoutes(router_);
   workers_->addRoutes(router_);
   events_->addRoutes(router_);
@@ -246,6 +238,7 @@ void Service::wireLaunching() {
                        [this] { return node_.lease(); }},
       clock_, log_);
   machines_ = std::make_unique<ServiceMachines>(*checker_, *storage_, log_);
+  settler_ = std::make_unique<FlowSettler>(*storage_, clock_, log_);
 }
 
 void Service::launch(const LaunchOrder& order) {
@@ -429,8 +422,9 @@ void Service::onCommit(std::span<const Event> events) {
     if (begun_ && checks_itself_ && turnsACircuit(event)) {
       checker_->request(PoolId(event.pool), "circuit");
     }
-    const bool of_trigger = event.type.starts_with("trigger.");  // one per hook that is called
-    if (event.job.empty() && !of_trigger) {
+    // Those of hooks and flows are as many as the requests for them.
+    const bool is_frequent = event.type.starts_with("trigger.") || event.type.starts_with("flow.");
+    if (event.job.empty() && !is_frequent) {
       const Caller caller = parseCaller(event.caller);
       log_.info(event.type, {{"pool", event.pool},
                              {"worker", event.worker},
@@ -488,6 +482,7 @@ void Service::wake(std::span<const Event> events) {
       pools[event.pool] += 1'000'000;
     }
     if (endsAJob(event)) job_waits_.wake(event.job, 1'000'000);
+    if (endsAFlow(event)) flow_waits_.wake(flowOf(event), 1'000'000);
   }
   for (const auto& [pool, count] : pools) pool_waits_.wake(pool, count);
   event_waits_.wake("", 1'000'000);
@@ -508,6 +503,7 @@ void Service::endWaits() {
   outbox_->retire();
   pool_waits_.close();
   job_waits_.close();
+  flow_waits_.close();
   event_waits_.close();
 }
 
@@ -519,6 +515,7 @@ void Service::close() {
   processes_->stop();
   functions_->stop();
   checker_->stop();
+  settler_->stop();
   launcher_->close();
   writeLoad();
   storage_->stop();

@@ -15,6 +15,7 @@
 #include "app/server/service_machines.h"
 #include "app/server/trigger_actions.h"
 #include "app/upkeep/duties.h"
+#include "app/upkeep/flow_settler.h"
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
@@ -22,6 +23,7 @@
 #include "controllers/check_controller.h"
 #include "controllers/cluster_controller.h"
 #include "controllers/event_controller.h"
+#include "controllers/flow_controller.h"
 #include "controllers/gateway.h"
 #include "controllers/head_check.h"
 #include "controllers/hook_controller.h"
@@ -126,6 +128,7 @@ class Service {
   ServiceAddress address_;            // set by begin(), before anything is launched
   WaitList pool_waits_;
   WaitList job_waits_;
+  WaitList flow_waits_;
   WaitList event_waits_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
@@ -137,6 +140,7 @@ class Service {
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<JobController> jobs_;
   std::unique_ptr<LeaseController> leases_;
+  std::unique_ptr<FlowController> flows_;
   std::unique_ptr<PoolController> pools_;
   std::unique_ptr<WorkerController> workers_;
   std::unique_ptr<EventController> events_;
@@ -167,6 +171,7 @@ class Service {
   std::unique_ptr<ProcessLauncher> launcher_;
   std::unique_ptr<Checker> checker_;
   std::unique_ptr<ServiceMachines> machines_;
+  std::unique_ptr<FlowSettler> settler_;
   std::unique_ptr<WebhookOutbox> outbox_;
   std::unique_ptr<WebhookController> webhooks_;
   std::unique_ptr<Storage> storage_;  // last: its threads call into the rest

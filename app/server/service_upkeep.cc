@@ -59,6 +59,7 @@ void Service::tendHost() {
 void Service::tick() {
   if (!node_.works()) return;
   tendHost();
+  settler_->look();
   const bool leads = node_.lease().has_value();
   if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) {
     if (leads) {

@@ -1,6 +1,7 @@
 #include "app/upkeep/duties.h"
 
 #include "models/operations/audit.h"
+#include "models/operations/flows.h"
 
 namespace muster {
 
@@ -8,12 +9,14 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   constexpr int kAtOnce = 500;
   constexpr int kEventsAtOnce = 2000;
   constexpr int kLoadAtOnce = 2000;
+  constexpr int kFlowsAtOnce = 100;  // what follows for their jobs is settled piece by piece
   DutyReport report;
   report.jobs_promoted = store.jobs().promoteDue(kAtOnce);
   report.jobs_expired = store.jobs().expirePending(kAtOnce);
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
+  const std::int64_t overdue = *run(EndOverdueFlows{kFlowsAtOnce}, store);
   store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
 
@@ -27,16 +30,18 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   const std::int64_t deliveries = store.triggers().removeOldDeliveries(kAtOnce);
   const std::int64_t sent = store.webhooks().removeOldDeliveries(before, kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
+  const std::int64_t flows = *run(RemoveOldFlows{before, kFlowsAtOnce}, store);
   const std::int64_t changes = *run(RemoveOldAudit{store.now() - retention.audit, kAtOnce}, store);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed = jobs + workers + events + decisions + load + answers + deliveries +
-                           sent + lanes + nodes + changes;
+                           sent + lanes + nodes + flows + changes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
-                deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce;
+                deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
+                overdue == kFlowsAtOnce || flows == kFlowsAtOnce;
   return report;
 }
 

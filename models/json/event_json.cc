@@ -1,6 +1,7 @@
 #include "models/json/event_json.h"
 
 #include "models/audit.h"
+#include "models/json/json_doc.h"
 
 namespace muster {
 
@@ -17,6 +18,17 @@ void writeEvent(JsonWriter& out, const Event& event) {
     if (!caller.address.empty()) out.field("address", caller.address);
   }
   out.key("details").raw(event.details.empty() ? "{}" : event.details).endObject();
+}
+
+std::string flowOf(const Event& event) {
+  if (!event.type.starts_with("flow.")) return {};
+  const auto details = JsonDoc::parse(event.details);
+  if (!details || !details->root().isObject()) return {};
+  const JsonValue root = details->root();
+  for (auto it = root.begin(); it != root.end(); ++it) {
+    if (it.key() == "flow_id") return (*it).string().value_or("");
+  }
+  return {};
 }
 
 }  // namespace muster

@@ -26,10 +26,10 @@ std::size_t RecordedLoad::triesOf(const JobHistory& job) const {
 }
 
 // The store overwrites when a job may be claimed with each try, so that is known for the last one
-// alone. The first could begin with the job, and those between after the usual pause, but not later
-// than they did.
+// alone. The first could begin with the job, or once it was unblocked, and those between after the
+// usual pause, but not later than they did.
 RecordedLoad::TryTimes RecordedLoad::timesOf(const JobHistory& job, std::size_t number) const {
-  TryTimes times{job.created_at, now_, std::nullopt, true};
+  TryTimes times{job.workSince(), now_, std::nullopt, true};
   if (number < job.tries.size()) {
     times.claimed_at = job.tries[number].claimed_at;
     times.ended_at = job.tries[number].ended_at;
@@ -41,7 +41,7 @@ RecordedLoad::TryTimes RecordedLoad::timesOf(const JobHistory& job, std::size_t 
   }
   const bool waits_for_another = job.status == JobStatus::kPending && job.available_at > now_;
   if (number + 1 == triesOf(job) && !waits_for_another) {
-    times.available_at = std::max(job.created_at, job.available_at);
+    times.available_at = std::max(job.workSince(), job.available_at);
   } else if (number > 0) {
     const JobHistory::Try& before = job.tries[number - 1];
     const Millis pause =
@@ -70,7 +70,8 @@ std::optional<RecordedJob> RecordedLoad::add(const JobHistory& job) {
     return std::nullopt;
   }
   ++jobs_;
-  if (!isFinished(job.status)) ++still_open_;
+  const bool waits_for_others = job.status == JobStatus::kBlocked;  // again, since a retry
+  if (!isFinished(job.status) && !waits_for_others) ++still_open_;
   RecordedJob replay;
   replay.order = job.seq;
   replay.priority = job.priority;

@@ -30,10 +30,14 @@ struct JobHistory {
   JobStatus status = JobStatus::kPending;
   int priority = 0;
   Time created_at;
-  Time available_at;  // as it was for the last try
+  std::optional<Time> unblocked_at = {};  // of a job of a flow: until then it waited for others
+  Time available_at;                      // as it was for the last try
   std::optional<Time> claimed_at;
   std::optional<Time> finished_at;
   std::vector<Try> tries = {};  // in their order
+
+  // From when it counts.
+  Time workSince() const { return unblocked_at.value_or(created_at); }
 };
 
 // What is on record of one launched worker.

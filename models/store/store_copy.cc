@@ -206,7 +206,8 @@ class Copier {
   void goOnNumbering() {
     to_.script(
         "SELECT setval('row_numbers', (SELECT 1 + GREATEST((SELECT COALESCE(max(seq), 0) FROM "
-        "jobs), "
+        "jobs), (SELECT COALESCE(max(seq), 0) FROM flow_jobs), "
+        "(SELECT COALESCE(max(flow_seq), 0) FROM flows), "
         "(SELECT COALESCE(max(lane_id), 0) FROM lanes), "
         "(SELECT COALESCE(max(decision_id), 0) FROM decisions))))");
     to_.script(

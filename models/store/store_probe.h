@@ -22,6 +22,12 @@ struct StoreFindings {
   std::string exposure_remedy;  // what to do about that
   std::optional<tl::expected<MigrationPlan, std::string>> migrations;
   std::optional<std::chrono::microseconds> flush;  // how long a write takes to be durable
+  // What ended jobs of flows have left to do.
+  struct Unsettled {
+    std::int64_t count = 0;
+    std::optional<Millis> oldest;  // for how long, where that is known
+  };
+  std::optional<Unsettled> unsettled;
   // Of PostgreSQL only.
   std::optional<Millis> clock_ahead;    // this machine's clock before the server's
   std::optional<bool> shared_sessions;  // a pooler gives each transaction another session

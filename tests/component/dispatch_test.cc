@@ -149,6 +149,35 @@ TEST_F(DispatchTest, workThatWasAddedIsCheckedOncePerPoolAndCommit) {
   EXPECT_EQ(kept->last_fired_at, clock.now());
 }
 
+TEST_F(DispatchTest, a_blocked_job_is_checked_for_when_it_is_unblocked) {
+  auto triggers = defaultTriggers();
+  triggers.push_back(trigger("created", TriggerType::kInLoop, "job_created"));
+  configure(triggers);
+  Event blocked, pending;
+  blocked.type = pending.type = event_type::kJobCreated;
+  blocked.details = R"({"blocked":true})";
+  blocked.pool = "later";
+  pending.pool = "now";
+  dispatch->onCommit(std::vector{pending, blocked, pending});
+  EXPECT_EQ(machines.take(),
+            (Names{"check check_on_work_added now", "check created later", "check created now"}));
+  blocked.type = event_type::kJobUnblocked;
+  blocked.details.clear();
+  dispatch->onCommit(std::vector{blocked, blocked});
+  EXPECT_EQ(machines.take(), Names{"check check_on_work_added later"});
+}
+
+TEST_F(DispatchTest, a_flow_may_set_off_a_trigger) {
+  configure({trigger("t", TriggerType::kInLoop, "flow_failed")});
+  Event ended;
+  ended.type = event_type::kFlowSucceeded;
+  dispatch->onCommit(std::vector{ended});
+  EXPECT_EQ(machines.take(), Names{});
+  ended.type = event_type::kFlowFailed;
+  dispatch->onCommit(std::vector{ended});
+  EXPECT_EQ(machines.take(), Names{"check t "});
+}
+
 TEST_F(DispatchTest, aTriggerOfOnePoolDoesNotMindTheOthers) {
   auto spec = trigger("t", TriggerType::kInLoop, "job_created");
   spec.input.pool = PoolId("p");

@@ -92,6 +92,23 @@ TEST_F(LoadRecordTest, timesAreTakenFromWhenAJobWasDue) {
   EXPECT_EQ(seen.run_time, 50ms);
 }
 
+TEST_F(LoadRecordTest, a_blocked_job_is_added_when_it_is_unblocked) {
+  Event event;
+  event.pool = "p";
+  event.job = "j";
+  event.at = clock.now();
+  event.type = event_type::kJobCreated;
+  event.details = R"({"blocked":true})";
+  record.hear(std::vector{event});
+  EXPECT_TRUE(record.empty()) << "nobody could work on it yet";
+  event.type = event_type::kJobUnblocked;
+  event.details.clear();
+  event.at += 60s;
+  record.hear(std::vector{event});
+  EXPECT_EQ(unwritten().added, 1);
+  EXPECT_EQ(record.unwritten(PoolId("p"), loadStepOf(event.at)).size(), 1U) << "at that time";
+}
+
 TEST_F(LoadRecordTest, whatIsWrittenIsWrittenOnce) {
   push(), push();
   EXPECT_FALSE(record.empty());

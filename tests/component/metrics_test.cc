@@ -101,6 +101,68 @@ TEST(MetricsOfPools, countLaunchesThatAreSuspendedAndCircuitsThatOpen) {
   EXPECT_TRUE(shows(metrics, R"(muster_circuit_openings_total{pool="p"} 1)"));
 }
 
+TEST(MetricsOfPools, tell_of_jobs_that_wait_for_others) {
+  Metrics metrics;
+  withRoutes(metrics);
+  PoolStats stats;
+  stats.blocked = 3;
+  Event event;
+  event.pool = "p";
+  event.job = "j";
+  event.type = event_type::kJobUnblocked;
+  metrics.countEvents(std::vector{event, event});
+  event.type = event_type::kJobCreated;
+  event.details = R"({"blocked":true})";
+  metrics.countEvents(std::vector{event});
+  const std::string text = metrics.expose({{"p", stats, 0, 1}}, true);
+  for (const char* line :
+       {R"(muster_pool_jobs{pool="p",status="blocked"} 3)",
+        R"(muster_pool_jobs{pool="p",status="pending"} 0)",
+        R"(muster_jobs_unblocked_total{pool="p"} 2)", R"(muster_jobs_added_total{pool="p"} 1)"}) {
+    EXPECT_NE(text.find(std::string("\n") + line + "\n"), std::string::npos) << line;
+  }
+}
+
+TEST(MetricsOfFlows, tell_how_many_there_are) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_flows{status="running"} 0)"));
+  EXPECT_TRUE(shows(metrics, "muster_flow_unsettled 0"));
+  metrics.setFlows({{{"running", 2}, {"failed", 7}}, 5});
+  EXPECT_TRUE(shows(metrics, R"(muster_flows{status="running"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flows{status="cancelling"} 0)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flows{status="failed"} 7)"));
+  EXPECT_TRUE(shows(metrics, "muster_flow_unsettled 5"));
+  metrics.setFlows({});
+  EXPECT_TRUE(shows(metrics, R"(muster_flows{status="failed"} 0)")) << "as they are now";
+}
+
+TEST(MetricsOfFlows, count_their_ends_and_how_long_they_took) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_flows_ended_total{outcome="cancelled"} 0)"));
+  const auto end = [&](std::string_view type, Millis took) {
+    Event event;
+    event.type = type;
+    event.took = took;
+    metrics.countEvents(std::vector{event});
+  };
+  end(event_type::kFlowCreated, 0ms);
+  end(event_type::kFlowSucceeded, 2s);
+  end(event_type::kFlowSucceeded, 30min);
+  end(event_type::kFlowFailed, 100h);
+  end(event_type::kFlowRetried, 0ms);
+  end(event_type::kFlowCancelled, 50ms);
+  EXPECT_TRUE(shows(metrics, R"(muster_flows_ended_total{outcome="succeeded"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flows_ended_total{outcome="failed"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flows_ended_total{outcome="cancelled"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flow_seconds_bucket{le="0.1"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flow_seconds_bucket{le="2.5"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flow_seconds_bucket{le="3600"} 3)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_flow_seconds_bucket{le="86400"} 3)"));
+  EXPECT_TRUE(shows(metrics, "muster_flow_seconds_count 4"));
+}
+
 TEST(MetricsOfPools, countJobsThatCannotBePlaced) {
   Metrics metrics;
   withRoutes(metrics);
@@ -143,6 +205,7 @@ TEST(MetricsOfPools, have_labels_of_their_own_up_to_a_thousand) {
     Metrics::PoolGauges& pool = pools.emplace_back();
     pool.pool = "p" + std::to_string(i);
     pool.stats.pending = 10;
+    pool.stats.blocked = 2;
     pool.stats.oldest_pending_seconds = i;
     pool.min_workers = 1;
     pool.max_workers = 2;
@@ -152,6 +215,9 @@ TEST(MetricsOfPools, have_labels_of_their_own_up_to_a_thousand) {
     claimed.job = "j";
     claimed.took = 20ms;
   }
+  for (Event& event : events) event.type = event_type::kJobUnblocked;
+  metrics.countEvents(events);
+  for (Event& event : events) event.type = event_type::kJobClaimed;
   metrics.countEvents(events);
   metrics.countExit("p1000", "ok");
   metrics.countExit("p1002", "ok");
@@ -164,11 +230,13 @@ TEST(MetricsOfPools, have_labels_of_their_own_up_to_a_thousand) {
   const std::string other = "\"(other)\"";
   shows_line("muster_pool_jobs", R"("p999",status="pending")", "10");
   shows_line("muster_pool_jobs", other + R"(,status="pending")", "30");
+  shows_line("muster_pool_jobs", other + R"(,status="blocked")", "6");
   shows_line("muster_pool_oldest_pending_seconds", other, "1002");
   shows_line("muster_pool_workers_min", other, "3");
   shows_line("muster_pool_workers_max", other, "6");
   shows_line("muster_jobs_claimed_total", "\"p0\"", "1");
   shows_line("muster_jobs_claimed_total", other, "3");
+  shows_line("muster_jobs_unblocked_total", other, "3");
   shows_line("muster_worker_exits_total", other + R"(,reason="ok")", "2");
   shows_line("muster_job_wait_seconds_count", other, "3");
   shows_line("muster_job_wait_seconds_bucket", other + R"(,le="0.05")", "3");

@@ -1,4 +1,4 @@
-// One job's way through the client that openapi-typescript and openapi-fetch make of openapi.yaml.
+// The way of a job and of a flow through the client that openapi-typescript and openapi-fetch make of openapi.yaml.
 // It compiles with `tsc --strict` against the generated types, then runs against the service.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
@@ -69,3 +69,50 @@ const none = answered(
 );
 assert.deepEqual(none.items, []);
 console.log(`job ${pushed.id} pushed, claimed, completed and shown`);
+
+// Two jobs, of which the second gets the result of the first.
+const flowPool = "contract-typescript-flow";
+const flowSpec: components["schemas"]["FlowSpec"] = {
+  name: "contract",
+  jobs: [
+    { name: "first", pool_id: flowPool, data: 1 },
+    { name: "second", pool_id: flowPool, data: 2, after: ["first"] },
+  ],
+};
+const created = answered(await client.POST("/v1/flows", { body: flowSpec }));
+assert.deepEqual(
+  created.jobs.map((each) => each.status),
+  ["pending", "blocked"],
+);
+async function claimInFlow() {
+  const { items } = answered(
+    await client.POST("/v1/pools/{pool_id}/claim", {
+      params: { path: { pool_id: flowPool } },
+      body: { worker_id: "ts-2" },
+    }),
+  );
+  assert.ok(items[0]);
+  return items[0];
+}
+async function completeInFlow(claim: components["schemas"]["ClaimedJob"]) {
+  const { id, lease_token } = claim;
+  answered(
+    await client.POST("/v1/jobs/{job_id}/complete", {
+      params: { path: { job_id: id } },
+      body: { lease_token, result },
+    }),
+  );
+}
+const first = await claimInFlow();
+assert.equal(first.name, "first");
+assert.equal(first.flow?.flow_id, created.flow.flow_id);
+await completeInFlow(first);
+const second = await claimInFlow();
+assert.equal(second.name, "second");
+assert.deepEqual(second.upstream?.items[0]?.result, result);
+await completeInFlow(second);
+const flow = { path: { flow_id: created.flow.flow_id }, query: { wait_seconds: 30 } };
+const ended = answered(await client.GET("/v1/flows/{flow_id}", { params: flow }));
+assert.equal(ended.status, "succeeded");
+assert.equal(ended.counts.done, 2);
+console.log(`flow ${ended.flow_id} created, run and shown`);

@@ -28,11 +28,14 @@ delete api.paths["/v1/webhooks/{webhook_id}/test"];
 delete api.paths["/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"];
 // Answered only when the body repeats the unique key of a living job.
 delete api.paths["/v1/pools/{pool_id}/jobs"].post.responses["200"];
+// Likewise only when the names of jobs of the flow are repeated.
+delete api.paths["/v1/flows/{flow_id}/jobs"].post.responses["200"];
+delete api.paths["/v1/jobs/{job_id}/children"].post.responses["200"];
 
 // There is one node, which has nobody to leave the lead to.
 delete api.paths["/v1/cluster/resign"];
 
-const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "UnsetSettings", "TimelineFrom", "TimelineTo"].map((n) => `#/components/parameters/${n}`);
+const dropped = ["Cursor", "IfMatch", "IdempotencyKey", "LastEvents", "ParentJob", "UnsetSettings", "TimelineFrom", "TimelineTo"].map((n) => `#/components/parameters/${n}`);
 for (const path of Object.values(api.paths)) {
   for (const operation of Object.values(path)) {
     delete operation.security;
@@ -42,8 +45,22 @@ for (const path of Object.values(api.paths)) {
 
 delete schemas.SimulationOrder.properties.from;
 delete schemas.SimulationOrder.properties.to;
-delete schemas.JobSpec.properties.available_at;
-delete schemas.JobSpec.properties.expires_at;
+for (const schema of [schemas.JobSpec, schemas.FlowJobSpec, schemas.CallbackJob]) {
+  delete schema.properties.available_at;
+  delete schema.properties.expires_at;
+}
+// The names of other jobs, or the ids of jobs that ended otherwise than done.
+for (const edges of ["after", "after_failure", "after_any"]) {
+  delete schemas.FlowJobSpec.properties[edges];
+  for (const name of ["FlowSpec", "FlowJobSpecBatch", "ChildSpecBatch"]) {
+    for (const job of api.components.examples[name].value.jobs) delete job[edges];
+  }
+}
+delete schemas.FlowRetry.properties.jobs;
+delete schemas.FlowSpec.properties.deadline_at;
+// None only where more will come.
+schemas.FlowSpec.required = ["jobs"];
+schemas.FlowSpec.properties.jobs.minItems = 1;
 // Only a process that the service launched has one.
 delete schemas.WorkerSpec.properties.launch_token;
 delete schemas.ScalingSettings.properties.min_workers;

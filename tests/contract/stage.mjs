@@ -56,6 +56,17 @@ const stage = {
     await call("POST", `/v1/jobs/${job.id}/cancel`, {});
     return job;
   },
+  async openFlow() {
+    const jobs = [{ name: "first", pool_id: fresh("pool"), data: 1 }];
+    const { flow } = await call("POST", "/v1/flows", { jobs, open: true });
+    return { id: flow.flow_id };
+  },
+  async cancelledFlow() {
+    const { id } = await stage.openFlow();
+    await call("POST", `/v1/flows/${id}/cancel`, {});
+    await call("GET", `/v1/flows/${id}?wait_seconds=30`);
+    return { id };
+  },
   async trigger() {
     const trigger = fresh("trigger");
     await call("PUT", `/v1/triggers/${trigger}`, {
@@ -95,13 +106,18 @@ const scenes = [
   [/^(?:GET|POST|PUT) \/v1\/pools\/([^/]+)\/(?:check|scale|simulate|timeline)$/, "pool", []],
   [/^POST \/v1\/pools\/([^/]+)\/claim$/, "filledPool", ["job_id"]],
   [/^POST \/v1\/pools\/([^/]+)\/reports$/, "filledPool", []],
-  [/^GET \/v1\/jobs\/([^/]+)(?:\/attempts)?$/, "doneJob", []],
+  [/^GET \/v1\/jobs\/([^/]+)(?:\/attempts|\/upstream)?$/, "doneJob", []],
   [/^DELETE \/v1\/jobs\/([^/]+)$/, "pendingJob", []],
   [
     /^POST \/v1\/jobs\/([^/]+)\/(?:complete|fail|renew|release|progress)$/,
     "claimedJob",
     ["lease_token", "worker_id"],
   ],
+  [/^POST \/v1\/jobs\/([^/]+)\/children$/, "claimedJob", ["lease_token"]],
+  [/^GET \/v1\/flows\/([^/]+)(?:\/jobs|\/edges)?$/, "openFlow", []],
+  [/^POST \/v1\/flows\/([^/]+)\/(?:jobs|close|cancel)$/, "openFlow", []],
+  [/^POST \/v1\/flows\/([^/]+)\/retry$/, "cancelledFlow", []],
+  [/^DELETE \/v1\/flows\/([^/]+)$/, "cancelledFlow", []],
   [/^POST \/v1\/jobs\/([^/]+)\/cancel$/, "pendingJob", []],
   [/^POST \/v1\/jobs\/([^/]+)\/retry$/, "cancelledJob", []],
   [/^(?:GET|PATCH) \/v1\/workers\/([^/]+)(?:\/output)?$/, "worker", []],

@@ -137,6 +137,21 @@ TEST_F(Doctor, namesMigrationsOfAnOlderAndANewerFile) {
   EXPECT_TRUE(says("FAIL", "migrations", "newer version of Muster")) << out_;
 }
 
+TEST_F(Doctor, says_what_flows_have_left_to_settle) {
+  const std::string file = (folder_ / "muster.db").string();
+  migrate("sqlite:" + file);
+  EXPECT_EQ(run({"--store", "sqlite:" + file}), 0) << out_;
+  EXPECT_TRUE(says("ok  ", "flows", "nothing is left to settle")) << out_;
+  SqliteConnection(file, SqliteAccess::kReadWrite)
+      .script(
+          "INSERT INTO flow_jobs (seq, flow_seq, parent_seq, depth, name, body_hash, may_fail, "
+          "delay_ms, remaining, children_open, children_failed, children_cancelled, ended_as, "
+          "todo, told_to) VALUES (7, 1, 0, 1, 'a', '', 0, 0, 0, 0, 0, 0, 0, 1, 0)");
+  EXPECT_EQ(run({"--store", "sqlite:" + file}), 0) << out_;
+  EXPECT_TRUE(says("warn", "flows", "1 left to settle")) << out_;
+  EXPECT_TRUE(says("warn", "flows", "start the service")) << out_;
+}
+
 TEST_F(Doctor, looksAtPostgresql) {
   PostgresDatabase database(true);
   EXPECT_EQ(run({"--store", database.url()}), 0) << out_;
@@ -150,6 +165,7 @@ TEST_F(Doctor, looksAtPostgresql) {
   EXPECT_FALSE(line("ok  ", "clock").empty()) << out_;
   EXPECT_TRUE(says("ok  ", "sessions", "each connection has its own")) << out_;
   EXPECT_NE(out_.find("until a commit is durable"), std::string::npos) << out_;
+  EXPECT_TRUE(says("ok  ", "flows", "nothing is left to settle")) << out_;
   database.execute("DELETE FROM schema_migrations WHERE name NOT LIKE '0001%'");
   EXPECT_EQ(run({"--store", database.url()}), 1) << out_;
   EXPECT_TRUE(says("FAIL", "migrations", "pending: 0002_")) << out_;

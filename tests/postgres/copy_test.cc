@@ -62,6 +62,53 @@ TEST_F(Copy, everything_is_there_afterwards_and_goes_on) {
   EXPECT_EQ(held["id"], lease["id"]);
 }
 
+TEST_F(Copy, a_flow_goes_on_where_it_was) {
+  PoolClient before(source_.url(), "p");
+  const Reply created = before.http().post("/v1/flows", R"({"name":"report",
+      "callbacks":[{"when":"succeeded","job":{"pool_id":"told","data":{}}}],
+      "jobs":[{"name":"fetch","pool_id":"p","data":{}},
+              {"name":"left","pool_id":"p","data":{},"after":["fetch"]},
+              {"name":"right","pool_id":"p","data":{},"after":["fetch"]},
+              {"name":"merge","pool_id":"p","data":{},"after":["left","right"]},
+              {"name":"alarm","pool_id":"p","data":{},"after_failure":["merge"]}]})");
+  ASSERT_EQ(created.status, 201) << created.body;
+  const std::string flow = "/v1/flows/" + created.json["flow"]["flow_id"].asString();
+  EXPECT_EQ(before.report("complete", before.claimOne("w1"), R"("result":"fetched")").status, 200);
+  EXPECT_EQ(before.report("complete", before.claimOne("w1"), R"("result":"l")").status, 200);
+  const Json::Value right = before.claimOne("w2");
+  EXPECT_EQ(right["name"], "right");
+  const std::string shown = before.http().get(flow).body;
+  const std::string jobs = before.http().get(flow + "/jobs").body;
+  const std::string edges = before.http().get(flow + "/edges").body;
+  EXPECT_EQ(before.stats()["blocked"], 2);
+  EXPECT_EQ(source_.stop(), 0);
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+
+  Service moved({.store = database.url()});
+  PoolClient after(moved.url(), "p");
+  EXPECT_EQ(after.http().get(flow).body, shown);
+  EXPECT_EQ(after.http().get(flow + "/jobs").body, jobs);
+  EXPECT_EQ(after.http().get(flow + "/edges").body, edges);
+  EXPECT_EQ(after.stats()["blocked"], 2);
+  EXPECT_EQ(after.report("complete", right, R"("result":"r")").status, 200) << "the lease is good";
+  const Json::Value merge = after.claimOne("w1");
+  EXPECT_EQ(merge["name"], "merge");
+  EXPECT_EQ(merge["upstream"]["count"], 2);
+  EXPECT_EQ(merge["upstream"]["items"][0]["result"], "l") << "from before the move";
+  EXPECT_EQ(after.report("complete", merge).status, 200);
+  const Json::Value ended = after.http().get(flow + "?wait_seconds=30").json;
+  EXPECT_EQ(ended["status"], "succeeded");
+  EXPECT_EQ(ended["counts"]["cancelled"], 1) << "alarm";
+  EXPECT_EQ(PoolClient(moved.url(), "told").claim("w1").size(), 1U);
+  const Reply more =
+      after.http().post("/v1/flows", R"({"jobs":[{"name":"a","pool_id":"p","data":{}},
+                               {"name":"b","pool_id":"p","data":{},"after":["a"]}]})");
+  EXPECT_EQ(more.status, 201) << "its numbers follow those that were copied: " << more.body;
+}
+
 TEST_F(Copy, a_database_that_is_not_empty_is_left_alone) {
   PoolClient(source_.url(), "p").push();
   EXPECT_EQ(source_.stop(), 0);

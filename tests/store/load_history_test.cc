@@ -1,5 +1,6 @@
 #include "models/store/sql/load_history.h"
 
+#include "models/operations/flows.h"
 #include "tests/store/store_fixture.h"
 
 namespace muster::test {
@@ -58,6 +59,19 @@ class LoadHistoryTest : public StoreTest {
   }
   void end(const LaunchOrder& order) {
     write([&](Store& s) { return s.launches().exited(order.worker, {.exit_code = 0}); });
+  }
+  // first → second, in the pool.
+  FlowId createFlow() {
+    CreateFlow op;
+    for (const char* name : {"first", "second"}) {
+      NewFlowJob job;
+      job.job.data = "1";
+      job.name = name;
+      job.pool = PoolId("p");
+      if (!op.jobs.empty()) job.edges = {{"first", EdgeCondition::kAfter, 0}};
+      op.jobs.push_back(job);
+    }
+    return write([&](Store& s) { return run(op, s).value().flow.id; });
   }
   Time never() { return clock.now() + std::chrono::days(1); }
 
@@ -158,6 +172,64 @@ TEST_P(LoadHistoryTest, aWindowHasTheJobsPushedInIt) {
   EXPECT_EQ(jobs(7, begin + 40s, begin + 60s).size(), 20U);
   EXPECT_EQ(jobs(7, begin - 1h, begin).size(), 0U);
   EXPECT_EQ(jobs(7, begin + 200s, begin + 300s).size(), 0U);
+}
+
+TEST_P(LoadHistoryTest, a_blocked_job_is_none_yet) {
+  const FlowId flow = createFlow();
+  ASSERT_EQ(jobs().size(), 1U);
+  write([&](Store& s) { return run(CancelFlow{flow}, s); }).value();
+  EXPECT_EQ(jobs().size(), 1U) << "and will never be one";
+  EXPECT_EQ(jobs(1).size(), 1U);
+}
+
+TEST_P(LoadHistoryTest, a_job_counts_from_when_it_was_unblocked) {
+  createFlow();
+  clock.advance(60s);
+  complete(claim().at(0)).value();
+  clock.advance(3s);
+  const Job second = claim().at(0);
+  fail(second, failure("no")).value();
+  clock.advance(2s);
+  claim();
+  const auto all = jobs();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_FALSE(all[0].unblocked_at);
+  EXPECT_EQ(all[0].workSince(), begin);
+  EXPECT_EQ(all[1].created_at, begin);
+  EXPECT_EQ(all[1].workSince(), begin + 60s) << "though it was tried again since";
+}
+
+TEST_P(LoadHistoryTest, a_window_has_the_jobs_unblocked_in_it) {
+  createFlow();
+  clock.advance(1h);
+  push();
+  complete(claim().at(0)).value();  // the first job of the flow
+  clock.advance(1h);
+  push();
+  const auto in = [this](Millis from, Millis to, int rows = 1000) {
+    std::vector<Time> since;
+    for (const auto& job : jobs(rows, begin + from, begin + to)) since.push_back(job.workSince());
+    return since;
+  };
+  const Time unblocked = begin + 1h;
+  EXPECT_EQ(in(0s, 1h), std::vector{begin});
+  EXPECT_EQ(in(1h, 2h), (std::vector{unblocked, unblocked})) << "one was pushed then";
+  EXPECT_EQ(in(1h, 2h, 1).size(), 2U);
+  EXPECT_EQ(in(2h, 3h).size(), 1U);
+  EXPECT_EQ(in(0s, 3h).size(), 4U);
+}
+
+TEST_P(LoadHistoryTest, without_its_event_a_job_counts_from_its_last_try_on) {
+  createFlow();
+  clock.advance(60s);
+  complete(claim().at(0)).value();
+  clock.advance(5s);
+  complete(claim().at(0)).value();
+  push({.data = "1"}, "other");  // the newest event is always kept
+  write([&](Store& s) { s.events().removeOld(clock.now() + 1s, 1000); });
+  const auto all = jobs();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].workSince(), begin + 60s);
 }
 
 TEST_P(LoadHistoryTest, tellsOfLaunchedWorkers) {

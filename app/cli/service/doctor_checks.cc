@@ -20,29 +20,31 @@ constexpr std::uint64_t kFewFiles = 4096;
 constexpr std::chrono::milliseconds kSlowFlush{20};
 constexpr Millis kOffClock{2000};
 constexpr std::chrono::days kRenewalDue{14};
+constexpr Millis kSettledBy = Seconds(60);
 
 Check judgeMigrations(const tl::expected<MigrationPlan, std::string>& plan, bool is_postgres,
                       bool pgbouncer_on) {
   const std::string name = "migrations";
   if (!plan) {
-    return {name, Verdict::kFail, plan.error(),
+    return {name, CheckVerdict::kFail, plan.error(),
             "install the version that the store belongs to, or restore the backup made before"};
   }
   if (plan->pending.empty()) {
-    return {name, Verdict::kOk, fmt::format("all {} are applied", plan->applied.size())};
+    return {name, CheckVerdict::kOk, fmt::format("all {} are applied", plan->applied.size())};
   }
   const std::string migrate =
       fmt::format("stop the service{}, then: muster migrate", is_postgres ? "s" : "");
   if (plan->applied.empty()) {
-    Check check{name, Verdict::kOk,
+    Check check{name, CheckVerdict::kOk,
                 "the store is empty; the service makes its tables at its start"};
     if (!pgbouncer_on) return check;
-    return {name, Verdict::kFail, "the store is empty, and PgBouncer is in between",
+    return {name, CheckVerdict::kFail, "the store is empty, and PgBouncer is in between",
             "run muster migrate with the address of the server itself"};
   }
   const std::string detail = fmt::format("pending: {}", fmt::join(plan->pending, ", "));
-  if (is_postgres) return {name, Verdict::kFail, detail + "; no service starts before", migrate};
-  return {name, Verdict::kWarn, detail + "; the service applies them at its start",
+  if (is_postgres)
+    return {name, CheckVerdict::kFail, detail + "; no service starts before", migrate};
+  return {name, CheckVerdict::kWarn, detail + "; the service applies them at its start",
           migrate + " (and make a backup before)"};
 }
 
@@ -51,20 +53,20 @@ Check judgeFlush(std::chrono::microseconds took, bool is_postgres, Durability du
       fmt::format("{:.1f} ms until a {} is durable", static_cast<double>(took.count()) / 1000,
                   is_postgres ? "commit" : "write");
   if (durability == Durability::kNormal) {
-    return {"flush", Verdict::kOk, detail + "; with durability: normal nobody waits for it"};
+    return {"flush", CheckVerdict::kOk, detail + "; with durability: normal nobody waits for it"};
   }
-  if (took <= kSlowFlush) return {"flush", Verdict::kOk, detail};
+  if (took <= kSlowFlush) return {"flush", CheckVerdict::kOk, detail};
   return {
-      "flush", Verdict::kWarn, detail + ", for which every change waits",
+      "flush", CheckVerdict::kWarn, detail + ", for which every change waits",
       "use a faster disk, or durability: normal, which may lose the last moments in a power cut"};
 }
 
 Check judgeClock(Millis ahead) {
   const double seconds = static_cast<double>(std::abs(ahead.count())) / 1000;
   if (std::chrono::abs(ahead) <= kOffClock) {
-    return {"clock", Verdict::kOk, fmt::format("{:.1f} s off the database's", seconds)};
+    return {"clock", CheckVerdict::kOk, fmt::format("{:.1f} s off the database's", seconds)};
   }
-  return {"clock", Verdict::kWarn,
+  return {"clock", CheckVerdict::kWarn,
           fmt::format("this machine is {:.1f} s {} the database; leases go by the database, but "
                       "logs and schedules are off",
                       seconds, ahead > Millis(0) ? "ahead of" : "behind"),
@@ -73,12 +75,28 @@ Check judgeClock(Millis ahead) {
 
 Check judgeSessions(bool shared, bool pgbouncer_on) {
   if (pgbouncer_on) {
-    return {"sessions", Verdict::kOk,
+    return {"sessions", CheckVerdict::kOk,
             "pgbouncer=on: others are heard of by looking each second, not by LISTEN"};
   }
-  if (!shared) return {"sessions", Verdict::kOk, "each connection has its own"};
-  return {"sessions", Verdict::kFail, "a pooler in transaction mode (PgBouncer?) is in between",
+  if (!shared) return {"sessions", CheckVerdict::kOk, "each connection has its own"};
+  return {"sessions", CheckVerdict::kFail,
+          "a pooler in transaction mode (PgBouncer?) is in between",
           "add pgbouncer=on to the address of the store (…/DATABASE?pgbouncer=on)"};
+}
+
+Check judgeUnsettled(const StoreFindings::Unsettled& left) {
+  if (left.count == 0) return {"flows", CheckVerdict::kOk, "nothing is left to settle"};
+  std::string detail = fmt::format("{} left to settle", left.count);
+  if (left.oldest) {
+    detail += fmt::format(", the oldest for {} s",
+                          std::chrono::floor<std::chrono::seconds>(*left.oldest).count());
+    if (*left.oldest <= kSettledBy) {
+      return {"flows", CheckVerdict::kOk, detail + "; a service that runs does it in seconds"};
+    }
+  }
+  return {"flows", CheckVerdict::kWarn, detail + "; jobs that wait for others may wait for this",
+          "start the service; if it runs and the number does not fall, look for 'flows were not "
+          "settled' in its log"};
 }
 
 std::string bytesText(std::uint64_t bytes) {
@@ -91,12 +109,12 @@ std::string bytesText(std::uint64_t bytes) {
 Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_t free_bytes,
                 std::uint64_t all_bytes) {
   Check check{
-      name, Verdict::kOk,
+      name, CheckVerdict::kOk,
       fmt::format("{} of {} are free for {}", bytesText(free_bytes), bytesText(all_bytes), folder)};
   if (all_bytes == 0) {  // of a file system that has no size
     check.detail = "the file system does not tell of its space for " + folder;
   } else if (free_bytes < kLittle || free_bytes / kLittlePercent < all_bytes / 100) {
-    check.verdict = free_bytes < kTooLittle ? Verdict::kFail : Verdict::kWarn;
+    check.verdict = free_bytes < kTooLittle ? CheckVerdict::kFail : CheckVerdict::kWarn;
     check.hint = "make room, or move it to another disk; a lower retention_hours keeps less";
   }
   return check;
@@ -104,9 +122,9 @@ Check judgeDisk(const std::string& name, const std::string& folder, std::uint64_
 
 Check judgeOpenFiles(std::uint64_t limit) {
   if (limit >= kFewFiles) {
-    return {"open files", Verdict::kOk, fmt::format("{} may be open", limit)};
+    return {"open files", CheckVerdict::kOk, fmt::format("{} may be open", limit)};
   }
-  return {"open files", Verdict::kWarn,
+  return {"open files", CheckVerdict::kWarn,
           fmt::format("only {} may be open: that many connections and workers", limit),
           "ulimit -n 65536, or LimitNOFILE=65536 in the unit of the service"};
 }
@@ -114,16 +132,16 @@ Check judgeOpenFiles(std::uint64_t limit) {
 Check judgeCertificate(const tl::expected<Time, std::string>& expires, Time now) {
   const std::string name = "certificate";
   if (!expires) {
-    return {name, Verdict::kFail, expires.error(),
+    return {name, CheckVerdict::kFail, expires.error(),
             "correct tls_cert, tls_key or tls_client_ca; the service's user must be able to read"};
   }
   if (*expires <= now) {
-    return {name, Verdict::kFail, "expired at " + formatTime(*expires),
+    return {name, CheckVerdict::kFail, "expired at " + formatTime(*expires),
             "renew it; a running service takes the new files by itself"};
   }
   const auto left = std::chrono::floor<std::chrono::days>(*expires - now);
   const bool soon = left < kRenewalDue;
-  return {name, soon ? Verdict::kWarn : Verdict::kOk,
+  return {name, soon ? CheckVerdict::kWarn : CheckVerdict::kOk,
           fmt::format("good for {} days, until {}", left.count(), formatTime(*expires)),
           soon ? "renew it; a running service takes the new files by itself" : ""};
 }
@@ -131,17 +149,18 @@ Check judgeCertificate(const tl::expected<Time, std::string>& expires, Time now)
 std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Durability durability) {
   std::vector<Check> checks;
   if (!found.fault.empty()) {
-    checks.push_back({"store", Verdict::kFail, found.fault, found.remedy});
+    checks.push_back({"store", CheckVerdict::kFail, found.fault, found.remedy});
   } else {
-    checks.push_back(
-        {"store", found.hint.empty() ? Verdict::kOk : Verdict::kWarn, found.store, found.hint});
+    checks.push_back({"store", found.hint.empty() ? CheckVerdict::kOk : CheckVerdict::kWarn,
+                      found.store, found.hint});
   }
   if (!found.exposure.empty()) {
-    checks.push_back({"files", Verdict::kWarn, found.exposure, found.exposure_remedy});
+    checks.push_back({"files", CheckVerdict::kWarn, found.exposure, found.exposure_remedy});
   }
   if (found.migrations) {
     checks.push_back(judgeMigrations(*found.migrations, is_postgres, found.pgbouncer_on));
   }
+  if (found.unsettled) checks.push_back(judgeUnsettled(*found.unsettled));
   if (found.flush) checks.push_back(judgeFlush(*found.flush, is_postgres, durability));
   if (found.clock_ahead) checks.push_back(judgeClock(*found.clock_ahead));
   if (found.shared_sessions) {
@@ -152,7 +171,7 @@ std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Dura
 
 int doctorExit(const std::vector<Check>& checks) {
   const bool failed = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
-    return check.verdict == Verdict::kFail;
+    return check.verdict == CheckVerdict::kFail;
   });
   return failed ? kExitFailed : kExitOk;
 }
@@ -162,7 +181,7 @@ std::string doctorText(const std::vector<Check>& checks, bool color) {
   for (const Check& check : checks) width = std::max(width, displayWidth(check.name));
   std::string text;
   for (const Check& check : checks) {
-    const bool ok = check.verdict == Verdict::kOk, fail = check.verdict == Verdict::kFail;
+    const bool ok = check.verdict == CheckVerdict::kOk, fail = check.verdict == CheckVerdict::kFail;
     const std::string mark = tinted(ok     ? "ok  "
                                     : fail ? "FAIL"
                                            : "warn",

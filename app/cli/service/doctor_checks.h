@@ -9,12 +9,12 @@
 
 namespace muster {
 
-enum class Verdict { kOk, kWarn, kFail };
+enum class CheckVerdict { kOk, kWarn, kFail };
 
 // What `muster doctor` says about one thing.
 struct Check {
   std::string name;
-  Verdict verdict = Verdict::kOk;
+  CheckVerdict verdict = CheckVerdict::kOk;
   std::string detail;
   std::string hint = {};  // what to do, unless it is ok
 };

@@ -21,7 +21,7 @@ using Checks = std::vector<Check>;
 Checks settingsFaults(const Error& error) {
   Checks checks;
   for (const auto& fault : error.fields) {
-    checks.push_back({"settings", Verdict::kFail,
+    checks.push_back({"settings", CheckVerdict::kFail,
                       fmt::format("{}: {}", fault.pointer, fault.detail),
                       "correct it; `muster serve --help` shows all settings"});
   }
@@ -30,9 +30,9 @@ Checks settingsFaults(const Error& error) {
 
 void checkSettings(const Settings& settings, Checks& checks) {
   for (const std::string& warning : settings.warnings) {
-    checks.push_back({"settings", Verdict::kWarn, warning, "correct it, if it is not meant"});
+    checks.push_back({"settings", CheckVerdict::kWarn, warning, "correct it, if it is not meant"});
   }
-  if (settings.warnings.empty()) checks.push_back({"settings", Verdict::kOk, "no faults"});
+  if (settings.warnings.empty()) checks.push_back({"settings", CheckVerdict::kOk, "no faults"});
 }
 
 void checkTemplates(const Settings& settings, const Environment& env, Checks& checks) {
@@ -45,15 +45,15 @@ void checkTemplates(const Settings& settings, const Environment& env, Checks& ch
     const auto own = made.env.find("PATH");
     if (made.kind == WorkerTemplate::Kind::kRun && own != made.env.end()) path = own->second;
     const auto found = findProgram(program, made.cwd, path);
-    Check check{"template " + name, Verdict::kOk, found ? "runs " + *found : found.error()};
+    Check check{"template " + name, CheckVerdict::kOk, found ? "runs " + *found : found.error()};
     if (!found) {
-      check.verdict = Verdict::kFail;
+      check.verdict = CheckVerdict::kFail;
       check.hint = "correct command and cwd of the template, or install what is missing (chmod +x)";
     }
     checks.push_back(std::move(check));
   }
   for (const FieldError& fault : templatesWithoutTheirUser(settings)) {
-    checks.push_back({fault.pointer, Verdict::kWarn, fault.detail,
+    checks.push_back({fault.pointer, CheckVerdict::kWarn, fault.detail,
                       "run doctor as the service runs, with its capabilities, to be sure"});
   }
 }
@@ -64,7 +64,7 @@ void checkDisk(const std::string& name, fs::path folder, Checks& checks) {
   while (!fs::exists(folder, fault) && folder.has_relative_path()) folder = folder.parent_path();
   const auto space = fs::space(folder, fault);
   if (fault) {
-    checks.push_back({name, Verdict::kWarn,
+    checks.push_back({name, CheckVerdict::kWarn,
                       fmt::format("free space for {}: {}", folder.string(), fault.message()),
                       "look at the mode of the folder"});
   } else {
@@ -100,7 +100,7 @@ void checkCertificate(const Settings& settings, Checks& checks) {
 
 void checkService(const Settings& settings, Checks& checks) {
   const ListenAddress& listen = settings.listen;
-  Check check{"service", Verdict::kOk, "listens on any free port: not looked for"};
+  Check check{"service", CheckVerdict::kOk, "listens on any free port: not looked for"};
   if (listen.port != 0) {
     std::string host = listen.host == "0.0.0.0" || listen.host == "::" ? "127.0.0.1" : listen.host;
     if (host.find(':') != std::string::npos) host = "[" + host + "]";

@@ -2,6 +2,7 @@
 
 #include "models/store/postgres/postgres_connection.h"
 #include "models/store/store_probe.h"
+#include "models/store/unsettled_probe.h"
 #include "models/store_url.h"
 
 namespace muster {
@@ -68,6 +69,10 @@ StoreFindings probePostgres(const std::string& url, const Clock& clock) {
     db.rollback();
     found.migrations = planMigrations(db, kPostgresMigrations);
     db.rollback();
+    if (hasAllMigrations(found)) {
+      found.unsettled = probeUnsettled(db, clock.now() - *found.clock_ahead);
+      db.rollback();
+    }
     found.shared_sessions = sharesSessions(db, *place);
     found.flush = medianDuration(clock, [&db] {
       db.post(kProbeBegin);

@@ -1,6 +1,7 @@
 #include "models/store/sql/load_history.h"
 
 #include <algorithm>
+#include <set>
 
 namespace muster {
 namespace {
@@ -10,9 +11,20 @@ constexpr Sql kLastBefore{"SELECT seq FROM jobs WHERE id < $1 ORDER BY id DESC L
 constexpr Sql kEndOfJobs{
     "SELECT max(seq), count(*) FROM "
     "(SELECT seq FROM jobs WHERE seq > $1 ORDER BY seq LIMIT $2) AS piece"};
+// When a job of a flow was unblocked is in the events alone, and they may be gone before it.
 constexpr Sql kJobs{
-    "SELECT seq, status, priority, created_at, available_at, claimed_at, finished_at FROM jobs "
+    "SELECT seq, status, priority, created_at, available_at, claimed_at, finished_at, links, "
+    "CASE WHEN links IS NOT NULL THEN (SELECT min(e.at) FROM events e "
+    "WHERE e.job_seq = jobs.seq AND e.type = 'job.unblocked') END FROM jobs "
     "WHERE seq > $1 AND seq <= $2 AND pool_id = $3 ORDER BY seq"};
+// Jobs of flows that were created before $1 may become work after it.
+#define MUSTER_FIRST_OF_FLOWS(which)                                          \
+  "SELECT min((SELECT f.seq FROM flow_jobs f WHERE f.flow_seq = w.flow_seq "  \
+  "AND f.seq > 0 ORDER BY f.seq LIMIT 1)) AS first FROM flows w WHERE " which \
+  " AND w.created_at < $1"
+constexpr Sql kFirstOfFlows{
+    "SELECT min(first) FROM (" MUSTER_FIRST_OF_FLOWS("w.status IN ('running', 'cancelling')")
+    " UNION ALL " MUSTER_FIRST_OF_FLOWS("w.ended_at >= $1") ") AS firsts"};
 constexpr Sql kTries{
     "SELECT seq, claimed_at, ended_at, outcome FROM attempts WHERE seq > $1 AND seq <= $2 "
     "ORDER BY seq, attempt_id"};
@@ -37,35 +49,69 @@ std::string boundAt(Time time) {
 
 std::string launchedBound(Time time) { return "w-" + boundAt(time); }
 
+// It waits for others, or was cancelled while it did.
+bool neverWasWork(const JobHistory& job) {
+  const bool waits_or_is_cancelled =
+      job.status == JobStatus::kBlocked || job.status == JobStatus::kCancelled;
+  return waits_or_is_cancelled && job.tries.empty() && !job.claimed_at;
+}
+
+// Of a job that has been work: it was so at least since then.
+Time latestUnblocked(const JobHistory& job) {
+  return job.tries.empty() ? job.available_at
+                           : std::min(job.available_at, job.tries.front().claimed_at);
+}
+
 }  // namespace
+
+std::int64_t LoadHistory::beforeFirst() {
+  auto before = s_.db.query(kLastBefore, boundAt(from_ - kSlack));
+  if (!before.next()) return 0;
+  const std::int64_t last_before = before->integer(0);
+  auto flows = s_.db.query(kFirstOfFlows, from_);
+  if (!flows.next() || flows->isNull(0)) return last_before;
+  return std::min(last_before, flows->integer(0) - 1);
+}
 
 LoadHistory::JobPiece LoadHistory::jobs(std::int64_t after, int rows) {
   JobPiece piece;
-  if (after == 0) {
-    auto before = s_.db.query(kLastBefore, boundAt(from_ - kSlack));
-    if (before.next()) after = before->integer(0);
-  }
+  if (after == 0) after = beforeFirst();
   {
     auto end = s_.db.query(kEndOfJobs, after, rows);
     end.next();
     piece.is_last = end->integer(1) < rows;
     piece.next = piece.is_last && end->isNull(0) ? after : end->integer(0);
   }
-  auto found = s_.db.query(kJobs, after, piece.next, pool_);
-  while (found.next()) {
-    const Time created_at = found->time(3);
-    if (created_at >= to_ + kSlack) piece.is_last = true;  // all that follow are later
-    if (created_at < from_ || created_at >= to_) continue;
-    JobHistory& job = piece.jobs.emplace_back();
-    job.seq = found->integer(0);
-    job.status = parseJobStatus(found->text(1)).value_or(JobStatus::kPending);
-    job.priority = static_cast<int>(found->integer(2));
-    job.created_at = created_at;
-    job.available_at = found->time(4);
-    job.claimed_at = found->maybeTime(5);
-    job.finished_at = found->maybeTime(6);
+  std::set<std::int64_t> waited;  // for others, until when is not known
+  s_.flushEvents();
+  {
+    auto found = s_.db.query(kJobs, after, piece.next, pool_);
+    while (found.next()) {
+      const Time created_at = found->time(3);
+      if (created_at >= to_ + kSlack) piece.is_last = true;  // all that follow are later
+      const bool has_upstream =
+          !found->isNull(7) && (found->integer(7) & job_link::kHasUpstream) != 0;
+      if ((created_at < from_ && !has_upstream) || created_at >= to_) continue;
+      JobHistory& job = piece.jobs.emplace_back();
+      job.seq = found->integer(0);
+      job.status = parseJobStatus(found->text(1)).value_or(JobStatus::kPending);
+      job.priority = static_cast<int>(found->integer(2));
+      job.created_at = created_at;
+      job.available_at = found->time(4);
+      job.claimed_at = found->maybeTime(5);
+      job.finished_at = found->maybeTime(6);
+      job.unblocked_at = found->maybeTime(8);
+      if (has_upstream && !job.unblocked_at) waited.insert(job.seq);
+    }
   }
   addTries(piece, after);
+  std::erase_if(piece.jobs, [&](JobHistory& job) {
+    if (waited.contains(job.seq)) {
+      if (neverWasWork(job)) return true;
+      job.unblocked_at = latestUnblocked(job);
+    }
+    return job.workSince() < from_ || job.workSince() >= to_;
+  });
   return piece;
 }
 

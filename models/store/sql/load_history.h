@@ -8,8 +8,9 @@
 
 namespace muster {
 
-// What jobs and workers of a pool did, as far as it is retained: those pushed, and those launched,
-// from `from` on and before `to`. Read piece by piece, each of a bounded number of rows whichever
+// What jobs and workers of a pool did, as far as it is retained: those that became work, and those
+// launched, from `from` on and before `to`. A job becomes work when it is pushed, or, if it was
+// blocked, when it is unblocked. Read piece by piece, each of a bounded number of rows whichever
 // pools they belong to, so that no unit of work takes long. A piece is asked for with `next` of the
 // one before; the first with an empty one.
 class LoadHistory {
@@ -32,6 +33,7 @@ class LoadHistory {
   WorkerPiece workers(const std::string& after, int rows);
 
  private:
+  std::int64_t beforeFirst();
   void addTries(JobPiece& piece, std::int64_t after);
 
   Session& s_;

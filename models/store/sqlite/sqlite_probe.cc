@@ -12,6 +12,7 @@
 #include "models/store/sqlite/sqlite_file.h"
 #include "models/store/sqlite/sqlite_privacy.h"
 #include "models/store/store_probe.h"
+#include "models/store/unsettled_probe.h"
 
 namespace muster {
 namespace {
@@ -134,6 +135,7 @@ StoreFindings probeSqlite(const std::string& path, const Clock& clock) {
     SqliteConnection db(exists ? path : ":memory:",
                         only_read ? SqliteAccess::kReadOnly : SqliteAccess::kReadWrite);
     found.migrations = planMigrations(db, kSqliteMigrations);
+    if (hasAllMigrations(found)) found.unsettled = probeUnsettled(db, clock.now());
   } catch (const StoreError& error) {
     found.fault = fmt::format("{} cannot be read: {}", path, error.what());
     found.remedy = "restore a backup, or move the file away to begin with an empty store";

@@ -8,7 +8,7 @@ namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
-using enum Verdict;
+using enum CheckVerdict;
 
 constexpr std::uint64_t kMiB = 1U << 20, kGiB = 1U << 30;
 
@@ -16,29 +16,29 @@ TEST(DoctorChecks, a_certificate_is_judged_by_the_time_that_is_left) {
   const Time now = *parseTime("2026-03-01T12:00:00Z");
   struct Row {
     tl::expected<Time, std::string> expires;
-    Verdict verdict;
+    CheckVerdict verdict;
     const char* says;
   };
   using std::chrono::days;
   const Row rows[] = {
-      {tl::unexpected<std::string>("tls_key x cannot be read"), Verdict::kFail, "tls_key x"},
-      {now, Verdict::kFail, "expired at 2026-03-01T12:00:00.000Z"},
-      {now - days(1), Verdict::kFail, "expired"},
-      {now + days(13), Verdict::kWarn, "good for 13 days"},
-      {now + days(14), Verdict::kOk, "good for 14 days"},
+      {tl::unexpected<std::string>("tls_key x cannot be read"), CheckVerdict::kFail, "tls_key x"},
+      {now, CheckVerdict::kFail, "expired at 2026-03-01T12:00:00.000Z"},
+      {now - days(1), CheckVerdict::kFail, "expired"},
+      {now + days(13), CheckVerdict::kWarn, "good for 13 days"},
+      {now + days(14), CheckVerdict::kOk, "good for 14 days"},
   };
   for (const Row& row : rows) {
     const Check check = judgeCertificate(row.expires, now);
     EXPECT_EQ(check.verdict, row.verdict) << check.detail;
     EXPECT_NE(check.detail.find(row.says), std::string::npos) << check.detail;
-    EXPECT_EQ(check.hint.empty(), row.verdict == Verdict::kOk) << check.detail;
+    EXPECT_EQ(check.hint.empty(), row.verdict == CheckVerdict::kOk) << check.detail;
   }
 }
 
 TEST(DoctorChecks, judgeTheDisk) {
   struct {
     std::uint64_t free, all;
-    Verdict verdict;
+    CheckVerdict verdict;
   } const rows[] = {
       {50 * kGiB, 100 * kGiB, kOk},
       {5 * kGiB, 100 * kGiB, kOk},
@@ -72,7 +72,7 @@ struct StoreRow {
   bool is_postgres;
   Durability durability;
   std::string name;
-  Verdict verdict;
+  CheckVerdict verdict;
 };
 
 StoreFindings flush(std::chrono::microseconds took) {
@@ -96,6 +96,11 @@ StoreFindings plan(std::vector<std::string> applied, std::vector<std::string> pe
   StoreFindings found;
   found.migrations = MigrationPlan{std::move(applied), std::move(pending)};
   found.pgbouncer_on = pgbouncer_on;
+  return found;
+}
+StoreFindings unsettled(std::int64_t count, std::optional<Millis> oldest) {
+  StoreFindings found;
+  found.unsettled = {count, oldest};
   return found;
 }
 StoreFindings newer() {
@@ -125,6 +130,10 @@ TEST(DoctorChecks, judgeTheStore) {
       {"new, pooled", plan({}, {"1"}, true), true, kFull, "migrations", kFail},
       {"old database", plan({"1"}, {"2"}), true, kFull, "migrations", kFail},
       {"newer", newer(), false, kFull, "migrations", kFail},
+      {"all settled", unsettled(0, {}), false, kFull, "flows", kOk},
+      {"just now", unsettled(3, 60s), true, kFull, "flows", kOk},
+      {"for long", unsettled(3, 60s + 1ms), false, kFull, "flows", kWarn},
+      {"nobody knows since when", unsettled(1, {}), false, kFull, "flows", kWarn},
   };
   for (const StoreRow& row : rows) {
     const auto checks = judgeStore(row.found, row.is_postgres, row.durability);
@@ -134,6 +143,12 @@ TEST(DoctorChecks, judgeTheStore) {
     EXPECT_EQ(checks[1].verdict, row.verdict) << row.what << ": " << checks[1].detail;
     EXPECT_EQ(checks[1].hint.empty(), row.verdict == kOk) << row.what;
   }
+}
+
+TEST(DoctorChecks, name_how_much_flows_have_left_to_settle_and_since_when) {
+  const auto checks = judgeStore(unsettled(12, 95s), false, Durability::kFull);
+  EXPECT_NE(checks[1].detail.find("12 left to settle, the oldest for 95 s"), std::string::npos)
+      << checks[1].detail;
 }
 
 TEST(DoctorChecks, namePendingMigrationsAndWhatIsWrongWithTheStore) {

@@ -33,5 +33,27 @@ TEST(EventJson, leavesOutWhatItDoesNot) {
             R"({"seq":0,"at":"1970-01-01T00:00:00.000Z","type":"pool.created","details":{}})");
 }
 
+TEST(EventJson, an_event_of_a_flow_names_it) {
+  struct {
+    std::string_view type;
+    const char* details;
+    const char* flow;
+  } const rows[] = {
+      {event_type::kFlowFailed, R"({"flow_id":"f1","round":2,"reason":"job_failed"})", "f1"},
+      {event_type::kFlowDeleted, R"({"name":"n","flow_id":"f2"})", "f2"},
+      {event_type::kFlowCreated, R"({"round":1})", ""},
+      {event_type::kFlowCreated, R"({"flow_id":7})", ""},
+      {event_type::kFlowCreated, "[]", ""},
+      {event_type::kFlowCreated, "", ""},
+      {event_type::kJobCompleted, R"({"flow_id":"f1"})", ""},
+  };
+  for (const auto& row : rows) {
+    Event event;
+    event.type = row.type;
+    event.details = row.details;
+    EXPECT_EQ(flowOf(event), row.flow) << row.type << row.details;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -113,18 +113,38 @@ TEST(TriggerJson, signaturesHaveTheHeaderOfTheirUsualSender) {
   EXPECT_EQ(read(head + R"("type":"token","header":"X-Token"}})", faults).auth.prefix, "");
 }
 
+Event eventOf(const std::string& type, const std::string& details = {}) {
+  Event event;
+  event.type = type;
+  event.details = details;
+  return event;
+}
+
 TEST(TriggerSpec, knowsWhichEventsSetItOff) {
-  for (const char* type :
-       {"job.created", "job.released", "job.retried", "job.failed", "job.reassigned"}) {
-    EXPECT_TRUE(setsOff(type, "work_added")) << type;
+  for (const char* type : {"job.created", "job.unblocked", "job.released", "job.retried",
+                           "job.failed", "job.reassigned"}) {
+    EXPECT_TRUE(setsOff(eventOf(type), "work_added")) << type;
   }
   for (const char* type : {"worker.exited", "worker.terminated", "worker.lost"}) {
-    EXPECT_TRUE(setsOff(type, "worker_exited")) << type;
+    EXPECT_TRUE(setsOff(eventOf(type), "worker_exited")) << type;
   }
-  EXPECT_FALSE(setsOff("job.completed", "work_added"));
-  EXPECT_FALSE(setsOff("worker.registered", "worker_exited"));
-  EXPECT_TRUE(setsOff("job.late_result_dropped", "job_late_result_dropped"));
-  EXPECT_TRUE(setsOff("pool.updated", "pool.updated"));
+  EXPECT_FALSE(setsOff(eventOf("job.completed"), "work_added"));
+  EXPECT_FALSE(setsOff(eventOf("worker.registered"), "worker_exited"));
+  EXPECT_TRUE(setsOff(eventOf("job.late_result_dropped"), "job_late_result_dropped"));
+  EXPECT_TRUE(setsOff(eventOf("pool.updated"), "pool.updated"));
+  EXPECT_TRUE(setsOff(eventOf("flow.failed"), "flow_failed"));
+}
+
+TEST(TriggerSpec, a_blocked_job_that_is_created_is_no_work_yet) {
+  const Event blocked = eventOf("job.created", R"({"blocked":true})");
+  EXPECT_FALSE(setsOff(blocked, "work_added"));
+  EXPECT_TRUE(setsOff(blocked, "job_created")) << "but it is created";
+}
+
+TEST(TriggerSpec, flows_may_set_it_off) {
+  EXPECT_TRUE(isKnownOn("flow_succeeded"));
+  EXPECT_TRUE(isKnownOn("flow.failed"));
+  EXPECT_TRUE(isKnownOn("job_unblocked"));
 }
 
 }  // namespace

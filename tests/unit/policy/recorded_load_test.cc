@@ -49,6 +49,30 @@ TEST(RecordedLoad, aDelayIsNoWait) {
   EXPECT_EQ(load.figures().max_wait, Seconds(2));
 }
 
+TEST(RecordedLoad, a_job_counts_from_when_it_was_unblocked) {
+  RecordedLoad load(kNow, kRetry);
+  JobHistory job = history(JobStatus::kDone, at(0), at(65), at(70));
+  job.unblocked_at = job.available_at = at(60);
+  EXPECT_EQ(load.add(job)->at, at(60));
+  EXPECT_EQ(load.figures().max_wait, Seconds(5)) << "not from its creation";
+  job.tries = {{at(61), at(62)}};
+  job.available_at = at(64);
+  const auto replay = load.add(job);
+  EXPECT_EQ(replay->at, at(60)) << "the first try, however many followed";
+  EXPECT_EQ(replay->retries.at(0).after, Seconds(2));
+}
+
+TEST(RecordedLoad, a_job_that_a_retry_blocked_again_has_its_tries_and_is_not_open) {
+  RecordedLoad load(kNow, kRetry);
+  JobHistory job = history(JobStatus::kBlocked, at(0));
+  EXPECT_FALSE(load.add(job)) << "it was never work";
+  job.tries = {{at(61), at(62)}};
+  job.unblocked_at = at(60);
+  EXPECT_EQ(load.add(job)->at, at(60));
+  EXPECT_EQ(load.tries(), 1);
+  EXPECT_EQ(load.stillOpen(), 0);
+}
+
 TEST(RecordedLoad, eachTryIsARun) {
   RecordedLoad load(kNow, kRetry);
   JobHistory job = history(JobStatus::kDone, at(0), at(50), at(60));
