@@ -53,6 +53,18 @@ constexpr const char* kJobsFooter = R"(Examples:
   muster jobs list emails --status poisoned
   muster jobs retry $(muster jobs list emails --status poisoned -o json | jq -r '.items[].id'))";
 
+constexpr const char* kFlowsFooter =
+    R"(A flow is a set of jobs that wait for each other. `create` prints its id; the file is the body of
+POST /v1/flows. `add` in the command of a job adds a child: whoever waits for the job waits for its
+children too. The same name again is the same job, so a fan-out may be repeated.
+
+Examples:
+  muster flows create -f flow.json --wait          exit 1 unless it succeeded
+  muster flows show 01m7hbcqnh2944rpwva7t2y5mf     its jobs as a tree
+  muster flows add left --pool cpu --data '{"half":1}' --after fetch --flow 01m7hbcqnh2944rpwva7t2y5mf
+  muster flows add --pool cpu --data '{"part":7}'  in a job: a child of it
+  muster flows retry 01m7hbcqnh2944rpwva7t2y5mf    run again what failed)";
+
 constexpr const char* kPoolsFooter = R"(Examples:
   muster pools set emails max_workers=4 retry.max_retries=5 worker_mode=loop
   muster pools set emails max_workers= template=         the defaults again
@@ -142,7 +154,9 @@ its stdin; its stdout becomes the result: JSON if it is JSON, else a string.
   other exit  the try failed: the last lines of stderr are its error, and it is tried again
 
 CMD finds MUSTER_JOB_ID, MUSTER_ATTEMPT, MUSTER_EFFECT_KEY (the same in every try), MUSTER_POOL_ID,
-MUSTER_WORKER_ID, MUSTER_URL, MUSTER_LEASE_TOKEN and MUSTER_WORKER_TOKEN in its environment.
+MUSTER_WORKER_ID, MUSTER_URL, MUSTER_LEASE_TOKEN and MUSTER_WORKER_TOKEN in its environment. In a
+flow also MUSTER_FLOW_ID, MUSTER_JOB_NAME and, if it waited for other jobs, MUSTER_UPSTREAM: a file
+with a line of JSON for each of them.
 
 SIGTERM or SIGINT: no further job; the one in hand may finish within --shutdown-timeout-seconds.
 The second one stops the command and gives the job back. Without a job at all, the word
@@ -190,8 +204,9 @@ Examples:
 constexpr const char* kDemoFooter =
     R"(Makes a pool of its own on a running service, with real workers, and tells what it does, what
 should happen and what did: ten jobs done by three workers at a time, a worker killed in mid-job, a
-silent worker reaped, a job poisoned, and the checker's decisions. Takes about ten seconds; the exit
-code is 1 when something was not as expected. The killing needs the service's host and user.
+silent worker reaped, a job poisoned, the checker's decisions, and jobs that wait for jobs. Takes about
+ten seconds; the exit code is 1 when something was not as expected. The killing needs the service's
+host and user.
 
 Examples:
   muster serve --store memory: & sleep 1; muster demo

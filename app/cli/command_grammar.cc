@@ -6,7 +6,10 @@
 #include <algorithm>
 
 #include "app/cli/command_examples.h"
+#include "app/cli/flow_options.h"
+#include "app/cli/grammar_parts.h"
 #include "app/cli/pool_bulk_options.h"
+#include "app/cli/push_options.h"
 #include "app/cli/scaling_options.h"
 #include "app/cli/simulate_options.h"
 #include "app/cli/worker_options.h"
@@ -31,10 +34,9 @@ class ShortFormatter : public CLI::Formatter {
   }
 };
 
-// The options of a command are kept in an object that its callbacks share.
-class Grammar {
+class Grammar : private GrammarParts {
  public:
-  Grammar(CLI::App& root, CommandLine& line) : line_(line), root_(root) {}
+  Grammar(CLI::App& root, CommandLine& line) : GrammarParts(line), root_(root) {}
 
   void build(const std::string& first) {
     root_.formatter(std::make_shared<ShortFormatter>());
@@ -73,42 +75,6 @@ class Grammar {
   };
   static const std::vector<Group> kGroups;
 
-  CLI::App* add(CLI::App& parent, const char* name, const char* help,
-                const char* footer = nullptr) {
-    CLI::App* app = parent.add_subcommand(name, help);
-    app->fallthrough()->group("Commands");
-    if (footer != nullptr) app->footer(footer);
-    return app;
-  }
-
-  // A command that is complete with `app`; its options are bound to the object that comes back.
-  template <class Options>
-  std::shared_ptr<Options> command(CLI::App* app) {
-    auto options = std::make_shared<Options>();
-    app->callback([&line = line_, options] { line.command = *options; });
-    return options;
-  }
-
-  // A group that is a command by itself when none of its own is named.
-  template <class Options>
-  void orElse(CLI::App* group) {
-    group->require_subcommand(0, 1);
-    group->callback([&line = line_, group] {
-      if (group->get_subcommands().empty()) line.command = Options{};
-    });
-  }
-
-  // A command about one thing, which its first argument names.
-  template <class Options>
-  std::shared_ptr<Options> addAbout(CLI::App& parent, const char* name, const char* help,
-                                    const char* footer, const char* argument,
-                                    std::string Options::*member, const char* what) {
-    CLI::App* app = add(parent, name, help, footer);
-    auto options = command<Options>(app);
-    app->add_option(argument, (*options).*member, what)->required();
-    return options;
-  }
-
   // A command whose options are added elsewhere.
   template <class Options>
   void addWith(void (*add_options)(CLI::App&, Options&), const char* name, const char* help,
@@ -121,12 +87,6 @@ class Grammar {
     CLI::App* app = add(root_, name, help, footer);
     app->require_subcommand(1);
     return app;
-  }
-
-  static void addLimit(CLI::App* app, std::size_t& limit) {
-    app->add_option("-n,--limit", limit, "most lines to show")
-        ->check(CLI::Range(1, 1'000'000))
-        ->type_name("N");
   }
 
   static void addConfig(CLI::App* app, const std::shared_ptr<Overrides>& overrides) {
@@ -186,37 +146,7 @@ class Grammar {
     addSetting(app, *findSetting("store"), options->overrides.values, "Options");
   }
 
-  void addPush() {
-    CLI::App* app = add(root_, "push", "push jobs into a pool", kPushFooter);
-    auto options = command<PushCommand>(app);
-    app->add_option("POOL", options->pool, "name of the pool")->required();
-    auto* data = app->add_option("--data", options->data, "the job's data")->type_name("JSON");
-    app->add_option("--file", options->file, "read the data from a file; - is stdin, as without")
-        ->type_name("FILE")
-        ->excludes(data);
-    auto* lines = app->add_flag("--lines", options->lines, "one job per line, sent 1000 at a time")
-                      ->excludes(data);
-    app->add_option("--priority", options->priority, "higher first (0)")->type_name("N");
-    app->add_option("--delay", options->delay_seconds, "not before that many seconds have passed")
-        ->type_name("SECONDS");
-    app->add_option("--max-retries", options->max_retries, "tries in all")->type_name("N");
-    app->add_option("--retry-base-ms", options->retry_base_ms, "delay after the first failure")
-        ->type_name("MS");
-    app->add_option("--retry-cap-ms", options->retry_cap_ms, "longest delay")->type_name("MS");
-    app->add_option("--retry-jitter", options->retry_jitter, "share by which the delay varies")
-        ->type_name("0..1");
-    app->add_option("--tenant", options->tenant, "whom the job belongs to")->type_name("NAME");
-    app->add_option("--unique-key", options->unique_key, "at most one live job with this key")
-        ->type_name("KEY");
-    app->add_option("--wait", options->wait_seconds, "wait for the result")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0, 86400))
-        ->excludes(lines);
-    app->add_option("--count", options->count, "push the same data so many times")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000))
-        ->excludes(lines);
-  }
+  void addPush() { addWith(addPushOptions, "push", "push jobs into a pool", kPushFooter); }
 
   template <class Options>
   void addJobChange(CLI::App& parent, const char* name, const char* help, Options change) {
@@ -232,9 +162,7 @@ class Grammar {
       CLI::App* app = add(*jobs, "list", "jobs of a pool", kJobsFooter);
       auto options = command<JobListCommand>(app);
       app->add_option("POOL", options->pool, "name of the pool")->required();
-      app->add_option("--status", options->status, "pending, claimed, done, poisoned or cancelled")
-          ->type_name("STATUS")
-          ->check(CLI::IsMember({"pending", "claimed", "done", "poisoned", "cancelled"}));
+      addJobStatus(app, options->status);
       app->add_option("--tenant", options->tenant, "only jobs of this tenant")->type_name("NAME");
       addLimit(app, options->limit);
     }
@@ -247,6 +175,8 @@ class Grammar {
                  JobChangeCommand::Change::kRetry);
     addJobChange(*jobs, "rm", "remove jobs", JobChangeCommand::Change::kRemove);
   }
+
+  void addFlows() { addFlowCommands(root_, line_); }
 
   template <class Options>
   std::shared_ptr<Options> addPoolCommand(CLI::App& parent, const char* name, const char* help) {
@@ -430,7 +360,6 @@ class Grammar {
     addLimit(app, options->limit);
   }
 
-  CommandLine& line_;
   CLI::App& root_;
 };
 
@@ -441,6 +370,7 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"doctor"}, &Grammar::addDoctor},
     {{"push"}, &Grammar::addPush},
     {{"jobs"}, &Grammar::addJobs},
+    {{"flows"}, &Grammar::addFlows},
     {{"pools"}, &Grammar::addPools},
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},

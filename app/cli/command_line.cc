@@ -132,6 +132,18 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
       return tl::unexpected(usageFault(namedCommand(root), fault));
     }
   }
+  if (auto* add = std::get_if<FlowAddCommand>(&line.command)) {
+    if (add->flow.empty()) {
+      add->parent = environmentOr(env, "MUSTER_JOB_ID", "");
+      add->lease_token = environmentOr(env, "MUSTER_LEASE_TOKEN", "");
+      if (root.count("--token") == 0) {
+        line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
+      }
+    }
+    if (auto fault = flowAddFault(*add); !fault.empty()) {
+      return tl::unexpected(usageFault(namedCommand(root), fault));
+    }
+  }
   line.service.token = trimmed(line.service.token);
   return line;
 }

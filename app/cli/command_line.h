@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/flow_options.h"
 #include "app/cli/webhook_options.h"
 
 namespace muster {
@@ -13,14 +14,16 @@ namespace muster {
 using Command = std::variant<
     ServeCommand, MigrateCommand, CopyCommand, DoctorCommand, VersionCommand, TokenCommand,
     PushCommand, JobListCommand, JobShowCommand, JobAttemptsCommand, JobChangeCommand,
-    PoolListCommand, PoolShowCommand, PoolStatsCommand, PoolSetCommand, PoolChangeCommand,
-    PoolBulkCommand, WorkerListCommand, WorkerShowCommand, WorkerOutputCommand, WorkerStopCommand,
-    WorkerCommand, CheckCommand, ReapCommand, ScaleCommand, ExplainCommand, DecisionsCommand,
-    TimelineCommand, SimulateCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand,
-    WebhookListCommand, WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand,
-    WebhookRotateCommand, WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand,
-    ClusterResignCommand, EventsCommand, TopCommand, DemoCommand, HealthCommand, TokenListCommand,
-    TokenCheckCommand, TokenRotateWorkersCommand, AuditCommand>;
+    FlowCreateCommand, FlowAddCommand, FlowListCommand, FlowShowCommand, FlowJobsCommand,
+    FlowCloseCommand, FlowCancelCommand, FlowRetryCommand, FlowDeleteCommand, PoolListCommand,
+    PoolShowCommand, PoolStatsCommand, PoolSetCommand, PoolChangeCommand, PoolBulkCommand,
+    WorkerListCommand, WorkerShowCommand, WorkerOutputCommand, WorkerStopCommand, WorkerCommand,
+    CheckCommand, ReapCommand, ScaleCommand, ExplainCommand, DecisionsCommand, TimelineCommand,
+    SimulateCommand, TriggerListCommand, TriggerShowCommand, TriggerFireCommand, WebhookListCommand,
+    WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand, WebhookRotateCommand,
+    WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand, ClusterResignCommand,
+    EventsCommand, TopCommand, DemoCommand, HealthCommand, TokenListCommand, TokenCheckCommand,
+    TokenRotateWorkersCommand, AuditCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -53,11 +53,8 @@ struct DoctorCommand {
   Overrides overrides;
 };
 
-struct PushCommand {
-  std::string pool;
-  std::optional<std::string> data;
-  std::optional<std::string> file;  // neither: standard input
-  bool lines = false;               // one job per line, in batches
+// What a job has besides its data, for commands that make jobs.
+struct NewJobOptions {
   std::optional<int> priority;
   std::optional<double> delay_seconds;
   std::optional<int> max_retries;
@@ -66,6 +63,13 @@ struct PushCommand {
   std::optional<double> retry_jitter;
   std::string tenant;
   std::string unique_key;
+};
+
+struct PushCommand : NewJobOptions {
+  std::string pool;
+  std::optional<std::string> data;
+  std::optional<std::string> file;  // neither: standard input
+  bool lines = false;               // one job per line, in batches
   std::optional<int> wait_seconds;
   std::optional<int> count;  // so many jobs with the same data
 };

@@ -25,15 +25,15 @@ int run(const DemoCommand& command, ApiClient& api, Terminal& terminal) {
   }
   stage.story() << fmt::format("Muster at {}, in a pool of its own: {}\n", api.url(), stage.pool())
                 << std::flush;
-  for (const auto step :
-       {showTenJobs, showKilledWorker, showSilentWorker, showPoisonedJob, showDecisions}) {
+  for (const auto step : {showTenJobs, showKilledWorker, showSilentWorker, showPoisonedJob,
+                          showDecisions, showDiamond}) {
     if (!stage.isOver()) step(stage);
   }
   if (command.keep) {
     stage.story() << fmt::format("\nThe pool is kept: `muster pools rm {} --force` removes it.\n",
                                  stage.pool());
   } else {
-    stage.removePool();
+    stage.removeAll();
   }
   return stage.finish();
 }

@@ -50,7 +50,11 @@ std::optional<Reply> DemoStage::post(const std::string& path, const std::string&
   return ask({.method = "POST", .path = path, .body = body});
 }
 
-void DemoStage::removePool() {
+void DemoStage::removeAll() {
+  // One that has not ended is cancelled with its jobs, and goes when its time is over.
+  for (const auto& flow : flows_) {
+    api_.send({.method = "DELETE", .path = apiPath({"v1", "flows", flow})});
+  }
   const auto answer = api_.send({.method = "DELETE", .path = poolPath() + "?force=true"});
   if (answer && answer->ok()) return;
   terminal_.err << fmt::format("the pool is still there: `muster pools rm {} --force` removes it\n",

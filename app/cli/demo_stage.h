@@ -29,8 +29,11 @@ class DemoStage {
   std::optional<Reply> post(const std::string& path, const std::string& body = "{}");
   // The status of the answer, whatever it is; 0 when there was none.
   int statusOfPost(const std::string& path, const std::string& body);
-  // Also when the demo is over; says so when it cannot be done.
-  void removePool();
+  // Removes the pool and the flows, also when the demo is over; says so when the pool cannot be
+  // removed.
+  void removeAll();
+  // From now on the flow is one of those to remove.
+  void addFlow(std::string id) { flows_.push_back(std::move(id)); }
 
   // Looks again and again; false when it did not come true in time, or the demo is over.
   bool until(const std::function<bool()>& condition);
@@ -65,6 +68,7 @@ class DemoStage {
   const ProcessSignals signals_;
   int steps_ = 0;
   std::string last_progress_;
+  std::vector<std::string> flows_;
   std::vector<Finding> findings_;
   int exit_code_ = kExitOk;  // of the first call that failed
 };

@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <ostream>
 
 #include "app/cli/decision_view.h"
+#include "app/cli/flow_view.h"
 
 namespace muster {
 namespace {
@@ -93,6 +95,46 @@ std::string killWorker(JsonValue worker) {
     return fmt::format("cannot kill process {}: {}", number, std::strerror(errno));
   }
   return "";
+}
+
+// Four jobs in a diamond, and one that is for the case of a failure.
+std::string diamondIn(const std::string& pool) {
+  const auto job = [&pool](const char* name, const char* more) {
+    return fmt::format(R"({{"name":"{}","pool_id":"{}",{}}})", name, pool, more);
+  };
+  constexpr const char* kHalf = R"("data":{"delay_seconds":0.2},"after":["fetch"])";
+  return fmt::format(R"({{"name":"diamond","jobs":[{},{},{},{},{}]}})",
+                     job("fetch", R"("data":{"delay_seconds":0.2})"), job("left", kHalf),
+                     job("right", kHalf), job("merge", R"("data":{},"after":["left","right"])"),
+                     job("alarm", R"("data":{},"after_failure":["merge"])"));
+}
+
+// "fetch done, left done": each of `items` with what its member `how` says.
+std::string namesWith(const std::vector<JsonValue>& items, const char* how) {
+  std::string text;
+  for (const auto& item : items) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", textOf(item, "name"), textOf(item, how));
+  }
+  return text;
+}
+
+std::optional<JsonValue> named(const std::vector<JsonValue>& jobs, std::string_view name) {
+  const auto found = std::find_if(jobs.begin(), jobs.end(),
+                                  [name](JsonValue job) { return textOf(job, "name") == name; });
+  return found == jobs.end() ? std::nullopt : std::optional(*found);
+}
+
+// Whether each of the jobs `before` had ended when `after` was claimed.
+bool ranAfter(const std::vector<JsonValue>& jobs, std::initializer_list<const char*> before,
+              const char* after) {
+  const auto last = named(jobs, after);
+  const auto begun = last ? timeOf(*last, "claimed_at") : std::nullopt;
+  return begun && std::all_of(before.begin(), before.end(), [&](const char* name) {
+           const auto job = named(jobs, name);
+           const auto ended = job ? timeOf(*job, "finished_at") : std::nullopt;
+           return ended && *ended <= *begun;
+         });
 }
 
 }  // namespace
@@ -240,6 +282,51 @@ void showDecisions(DemoStage& stage) {
   });
   stage.note("workers these decisions launched", std::to_string(real), std::to_string(launched),
              launched == real);
+}
+
+void showDiamond(DemoStage& stage) {
+  stage.beginStep("Jobs that wait for jobs");
+  stage.say("Creates a flow: fetch, then left and right beside each other, then merge; alarm runs");
+  stage.say("only if merge fails.");
+  const auto created = stage.post("/v1/flows", diamondIn(stage.pool()));
+  if (!created) return;
+  const std::string expected =
+      "fetch pending, left blocked, right blocked, merge blocked, alarm blocked";
+  const std::string begin = namesWith(itemsOf(created->json.root(), "jobs"), "status");
+  stage.note("its jobs at first", expected, begin, begin == expected);
+  const auto made = member(created->json.root(), "flow");
+  const std::string id = made ? textOf(*made, "flow_id") : "";
+  stage.addFlow(id);
+  const std::string path = apiPath({"v1", "flows", id});
+  std::optional<Reply> flow;
+  const bool ended = stage.until([&] {
+    flow = stage.get(path);
+    if (!flow) return false;
+    const JsonValue root = flow->json.root();
+    stage.showProgress(endedJobsOf(root), jobsOf(root), "the flow is " + textOf(root, "status"));
+    return !textOf(root, "ended_at").empty();
+  });
+  if (stage.isOver() || !flow) return;
+  if (!ended) explainStandstill(stage);
+  const auto listed = stage.get(path + "/jobs");
+  if (!listed) return;
+  const auto jobs = itemsOf(listed->json.root(), "items");
+  const bool in_order = ranAfter(jobs, {"fetch"}, "left") && ranAfter(jobs, {"fetch"}, "right") &&
+                        ranAfter(jobs, {"left", "right"}, "merge");
+  stage.note("each was claimed after those it waits for", "yes", in_order ? "yes" : "no", in_order);
+  if (const auto merge = named(jobs, "merge")) {
+    const auto upstream = stage.get(jobPath(textOf(*merge, "id")) + "/upstream");
+    if (!upstream) return;
+    const std::string both = "left succeeded, right succeeded";
+    const std::string seen = namesWith(itemsOf(upstream->json.root(), "items"), "verdict");
+    stage.note("what merge was told", both, seen, seen == both);
+  }
+  const auto alarm = named(jobs, "alarm");
+  const std::string why =
+      alarm ? textOf(*alarm, "status") + ", " + textOf(*alarm, "reason") : "absent";
+  stage.note("alarm", "cancelled, not_needed", why, why == "cancelled, not_needed");
+  const std::string status = textOf(flow->json.root(), "status");
+  stage.note("the flow", "succeeded", status, status == "succeeded");
 }
 
 }  // namespace muster

@@ -11,5 +11,6 @@ void showKilledWorker(DemoStage& stage);
 void showSilentWorker(DemoStage& stage);
 void showPoisonedJob(DemoStage& stage);
 void showDecisions(DemoStage& stage);
+void showDiamond(DemoStage& stage);
 
 }  // namespace muster

@@ -3,31 +3,13 @@
 #include <ostream>
 
 #include "app/cli/commands.h"
+#include "app/cli/job_note.h"
 #include "app/cli/relative_time.h"
 #include "app/cli/service_call.h"
 #include "app/cli/table.h"
 
 namespace muster {
 namespace {
-
-// What matters most about a job besides its status.
-std::string noteOn(JsonValue job, const std::optional<Time>& now) {
-  const std::string status = textOf(job, "status");
-  if (status == "claimed") {
-    return fmt::format("by {}, lease ends {}", textOf(job, "claimed_by"),
-                       ago(job, "lease_expires_at", now));
-  }
-  if (status == "pending") {
-    const auto due = timeOf(job, "available_at");
-    if (due && now && *due - *now >= Seconds(1)) return "due " + relativeTime(*due, *now);
-  }
-  if (status == "done") {
-    const auto start = timeOf(job, "claimed_at"), end = timeOf(job, "finished_at");
-    return start && end ? "took " + durationText(*end - *start) : "";
-  }
-  const std::string error = textOf(job, "error");
-  return error.empty() ? textOf(job, "reason") : error;
-}
 
 std::string triesOf(JsonValue job) {
   return textOf(job, "attempts") + "/" + textOf(job, "max_retries");
@@ -40,8 +22,9 @@ void printJob(Terminal& terminal, JsonValue job, const std::optional<Time>& now)
   pairs.emplace_back("pool", textOf(job, "pool_id"));
   pairs.emplace_back("status", Cell(status, tintOfStatus(status)));
   pairs.emplace_back("tries", triesOf(job));
-  for (const char* name : {"reason", "error", "claimed_by", "progress", "progress_message",
-                           "priority", "tenant", "unique_key", "cancel_requested", "crashes"}) {
+  for (const char* name : {"flow_id", "name", "parent_id", "blocked_by", "may_fail", "reason",
+                           "error", "claimed_by", "progress", "progress_message", "priority",
+                           "tenant", "unique_key", "cancel_requested", "crashes"}) {
     const std::string value = textOf(job, name);
     if (!value.empty() && value != "0" && value != "false") pairs.emplace_back(name, value);
   }
@@ -90,7 +73,7 @@ int run(const JobListCommand& command, ApiClient& api, Terminal& terminal) {
     const std::string status = textOf(job, "status");
     const auto data = member(job, "data");
     table.add({textOf(job, "id"), Cell(status, tintOfStatus(status)), triesOf(job),
-               ago(job, "created_at", jobs->now), noteOn(job, jobs->now),
+               ago(job, "created_at", jobs->now), jobNote(job, jobs->now),
                data ? std::string(data->raw()) : "null"});
   }
   if (table.empty()) {

@@ -59,10 +59,14 @@ std::string tinted(std::string text, Tint tint, bool color) {
 }
 
 Tint tintOfStatus(std::string_view status) {
-  if (status == "done" || status == "active" || status == "ok") return Tint::kGood;
+  if (status == "done" || status == "active" || status == "ok" || status == "succeeded") {
+    return Tint::kGood;
+  }
   if (status == "poisoned" || status == "lost" || status == "failed") return Tint::kBad;
-  if (status == "claimed" || status == "starting" || status == "paused") return Tint::kBusy;
-  if (status == "cancelled" || status == "terminated") return Tint::kFaint;
+  if (status == "claimed" || status == "starting" || status == "paused" || status == "cancelling") {
+    return Tint::kBusy;
+  }
+  if (status == "cancelled" || status == "terminated" || status == "blocked") return Tint::kFaint;
   return Tint::kNone;
 }
 

@@ -9,7 +9,7 @@ namespace muster {
 
 enum class Tint { kNone, kGood, kBad, kBusy, kFaint };
 
-// The tint that goes with the status of a job, worker or pool.
+// The tint that goes with the status of a job, flow, worker or pool.
 Tint tintOfStatus(std::string_view status);
 
 // The text in its colour, where colours may be used.

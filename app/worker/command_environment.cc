@@ -5,12 +5,16 @@
 namespace muster {
 
 std::vector<std::string> commandEnvironment(std::map<std::string, std::string> inherited,
-                                            const ClaimedJob& job, const CommandService& service) {
+                                            const ClaimedJob& job, const CommandService& service,
+                                            const std::string& upstream) {
   const std::map<std::string, std::string> put = {
       {"MUSTER_JOB_ID", job.id},
       {"MUSTER_ATTEMPT", job.attempt},
       {"MUSTER_LEASE_TOKEN", job.lease_token},
       {"MUSTER_EFFECT_KEY", job.effect_key},
+      {"MUSTER_FLOW_ID", job.flow_id},
+      {"MUSTER_JOB_NAME", job.name},
+      {"MUSTER_UPSTREAM", upstream},
       {"MUSTER_URL", service.url},
       {"MUSTER_POOL_ID", service.pool},
       {"MUSTER_WORKER_ID", service.worker_id},

@@ -16,8 +16,10 @@ struct CommandService {
 };
 
 // The environment of a job's command as NAME=value: the worker's own with the job put over it, and
-// without what was meant for the worker alone.
+// without what was meant for the worker alone. `upstream` is the path of the file with what the
+// jobs before it left; empty: there are none.
 std::vector<std::string> commandEnvironment(std::map<std::string, std::string> inherited,
-                                            const ClaimedJob& job, const CommandService& service);
+                                            const ClaimedJob& job, const CommandService& service,
+                                            const std::string& upstream);
 
 }  // namespace muster

@@ -19,9 +19,10 @@ enum class StopReason {
 // How the work on a job ended.
 struct JobEnd {
   enum class Kind {
-    kExited,     // by itself, with exit code `code`
-    kSignalled,  // by signal `code`
-    kNotStarted  // the program could not be run: `code` is the errno
+    kExited,      // by itself, with exit code `code`
+    kSignalled,   // by signal `code`
+    kNotStarted,  // the program could not be run: `code` is the errno
+    kNotReady     // something it needs could not be had: `errors` says what; it was not run
   };
   Kind kind = Kind::kExited;
   int code = 0;

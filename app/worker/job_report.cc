@@ -28,6 +28,7 @@ std::string errorOf(const JobEnd& end, const std::string& program) {
   if (end.kind == JobEnd::Kind::kNotStarted) {
     return fmt::format("cannot start '{}': {}", validUtf8(program), std::strerror(end.code));
   }
+  if (end.kind == JobEnd::Kind::kNotReady) return end.errors.lastLines();
   const bool signalled = end.kind == JobEnd::Kind::kSignalled;
   const std::string lines = end.errors.lastLines();
   return fmt::format("{} {}{}{}", signalled ? "signal" : "exit", end.code,
@@ -37,6 +38,10 @@ std::string errorOf(const JobEnd& end, const std::string& program) {
 JobReport failureOf(const JobEnd& end, const std::string& program, const std::string& lease_token) {
   JsonWriter json = beginReport(lease_token);
   json.field("error", errorOf(end, program));
+  if (end.kind == JobEnd::Kind::kNotReady) {
+    json.field("retryable", true);
+    return finish("fail", json);
+  }
   if (end.kind == JobEnd::Kind::kSignalled) {
     json.field("exit_signal", end.code);
   } else if (end.kind == JobEnd::Kind::kNotStarted) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Millis kEndTimeout = Seconds(3);
 constexpr Millis kDefaultLease = Seconds(60);
+constexpr int kUpstreamPage = 100;
 
 std::optional<Seconds> retryAfter(const HttpAnswer& answer) {
   const auto found = answer.headers.find("retry-after");
@@ -50,15 +51,27 @@ Millis leaseOf(JsonValue job) {
   return from && until && *until > *from ? *until - *from : kDefaultLease;
 }
 
+std::vector<std::string> rawItems(JsonValue value) {
+  std::vector<std::string> items;
+  for (const auto& item : itemsOf(value, "items")) items.emplace_back(item.raw());
+  return items;
+}
+
 ClaimedJob readJob(JsonValue job) {
-  const auto data = member(job, "data");
+  const auto data = member(job, "data"), flow = member(job, "flow"),
+             upstream = member(job, "upstream");
   return {.id = textOf(job, "id"),
           .data = data ? std::string(data->raw()) : "null",
           .attempt = textOf(job, "attempt"),
           .lease_token = textOf(job, "lease_token"),
           .effect_key = textOf(job, "effect_key"),
           .traceparent = textOf(job, "traceparent"),
-          .lease = leaseOf(job)};
+          .lease = leaseOf(job),
+          .flow_id = flow ? textOf(*flow, "flow_id") : "",
+          .name = textOf(job, "name"),
+          .upstream = upstream
+                          ? Upstream{rawItems(*upstream), textOf(*upstream, "truncated") == "true"}
+                          : Upstream{}};
 }
 
 tl::expected<void, Refusal> done(const tl::expected<JsonAnswer, Refusal>& answer) {
@@ -142,6 +155,17 @@ ServiceClient::Answer<HeartbeatAnswer> ServiceClient::heartbeat(const std::strin
     beat.held.push_back(textOf(lease, "job_id"));
   }
   return beat;
+}
+
+ServiceClient::Answer<UpstreamPage> ServiceClient::upstream(const std::string& job,
+                                                            const std::string& cursor,
+                                                            const GivenUp& given_up) {
+  const auto answer =
+      call({.path = apiPath({"v1", "jobs", job, "upstream"}) +
+                    apiQuery({{"limit", std::to_string(kUpstreamPage)}, {"cursor", cursor}}),
+            .given_up = given_up});
+  if (!answer) return tl::unexpected(answer.error());
+  return UpstreamPage{rawItems(answer->root()), textOf(answer->root(), "next_cursor")};
 }
 
 ServiceClient::Answer<void> ServiceClient::report(const std::string& job, const JobReport& report) {

@@ -43,14 +43,28 @@ struct Registration {
   Millis lease;
 };
 
+// What the jobs before a job left, as far as the claim carried it.
+struct Upstream {
+  std::vector<std::string> items;  // JSON
+  bool truncated = false;          // there are more: ServiceClient::upstream() has all
+};
+
 struct ClaimedJob {
   std::string id;
   std::string data;  // JSON, as it was pushed
   std::string attempt;
   std::string lease_token;
   std::string effect_key;
-  std::string traceparent;  // empty: none
-  Millis lease;             // how long it was given for
+  std::string traceparent;   // empty: none
+  Millis lease;              // how long it was given for
+  std::string flow_id = {};  // empty: it has nothing to do with a flow
+  std::string name = {};     // in its flow; empty: it is in none
+  Upstream upstream = {};
+};
+
+struct UpstreamPage {
+  std::vector<std::string> items;  // JSON
+  std::string next_cursor;         // empty: that was the last page
 };
 
 struct ClaimAnswer {
@@ -83,6 +97,9 @@ class ServiceClient {
                             const GivenUp& given_up);
   Answer<HeartbeatAnswer> heartbeat(const std::string& worker, Millis timeout,
                                     const GivenUp& given_up = {});
+  // A page of what the jobs before a job left; an empty cursor asks for the first.
+  Answer<UpstreamPage> upstream(const std::string& job, const std::string& cursor,
+                                const GivenUp& given_up);
   Answer<void> report(const std::string& job, const JobReport& report);
   // Gives back a job whose lease token is not known.
   Answer<void> releaseAs(const std::string& worker, const std::string& job);

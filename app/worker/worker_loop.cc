@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -16,6 +17,7 @@
 #include "app/worker/heartbeat_thread.h"
 #include "app/worker/job_command.h"
 #include "app/worker/retry_pause.h"
+#include "app/worker/upstream_file.h"
 
 namespace muster {
 namespace {
@@ -34,6 +36,18 @@ std::random_device randomDevice() { return std::random_device("/dev/urandom"); }
 std::string randomKey() {
   auto random = randomDevice();
   return fmt::format("worker-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+std::string temporaryFolder(const std::map<std::string, std::string>& environment) {
+  const auto found = environment.find("TMPDIR");
+  return found == environment.end() || found->second.empty() ? "/tmp" : found->second;
+}
+
+JobEnd notReady(std::string_view why) {
+  JobEnd end{
+      .kind = JobEnd::Kind::kNotReady, .output = CommandOutput(0), .errors = CommandOutput(0)};
+  end.errors.add(why);
+  return end;
 }
 
 class WorkerLoop {
@@ -58,7 +72,9 @@ class WorkerLoop {
   WorkerExit refuse(const char* what, const Refusal& refusal);
   WorkerExit work(ServiceClient& client);
   Answer<ClaimAnswer> claim(ServiceClient& client, Moment idle_since);
-  JobEnd perform(const ClaimedJob& job);
+  JobEnd perform(ServiceClient& client, const ClaimedJob& job);
+  // All that the jobs before `job` left, or how its try ends without that.
+  tl::expected<UpstreamFile, JobEnd> writeUpstream(ServiceClient& client, const ClaimedJob& job);
   void report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end);
   void giveBackUnheld(ServiceClient& client);
 
@@ -165,7 +181,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client) {
     watch_.hold(job);
     heartbeat_->keepAlive(job.lease);
     log_.info("claimed", {{"job", job.id}, {"attempt", job.attempt}});
-    const JobEnd end = perform(job);
+    const JobEnd end = perform(client, job);
     report(client, job, end);
     watch_.letGo();
     if (end.kind == JobEnd::Kind::kNotStarted) return WorkerExit::kFailed;
@@ -197,20 +213,63 @@ ServiceClient::Answer<ClaimAnswer> WorkerLoop::claim(ServiceClient& client, Mome
       until, stop);
 }
 
-JobEnd WorkerLoop::perform(const ClaimedJob& job) {
+JobEnd WorkerLoop::perform(ServiceClient& client, const ClaimedJob& job) {
   if (options_.command.empty()) {
     const EchoJob echo = readEcho(job.data);
     if (echo.delay > Millis(0)) heartbeat_->begin();
     return runEcho(echo, job.data, options_.max_result_bytes, watch_);
   }
   heartbeat_->begin();
+  std::optional<UpstreamFile> upstream;
+  if (job.upstream.truncated || !job.upstream.items.empty()) {
+    auto written = writeUpstream(client, job);
+    if (!written) return std::move(written).error();
+    upstream.emplace(*std::move(written));
+  }
   return runCommand(
       {.argv = options_.command,
        .env = commandEnvironment(options_.environment, job,
-                                 {options_.url, options_.pool, worker_, worker_token_}),
+                                 {options_.url, options_.pool, worker_, worker_token_},
+                                 upstream ? upstream->path() : ""),
        .input = job.data,
        .max_output = options_.max_result_bytes},
       watch_);
+}
+
+tl::expected<UpstreamFile, JobEnd> WorkerLoop::writeUpstream(ServiceClient& client,
+                                                             const ClaimedJob& job) {
+  const std::string folder = temporaryFolder(options_.environment);
+  const auto cannotWrite = [&folder](int error) {
+    return tl::unexpected(
+        notReady(fmt::format("cannot write the results of upstream jobs into a file in {}: {}",
+                             folder, std::strerror(error))));
+  };
+  auto file = UpstreamFile::create(folder);
+  if (!file) return cannotWrite(file.error());
+  if (!job.upstream.truncated) {
+    if (const int error = file->add(job.upstream.items); error != 0) return cannotWrite(error);
+    return *std::move(file);
+  }
+  const auto stop = [this] { return watch_.stopReason() != StopReason::kNone; };
+  std::string cursor;
+  do {
+    const auto page = persist([&] { return client.upstream(job.id, cursor, stop); },
+                              watch_.now() + options_.connect_timeout, stop);
+    if (!page && page.error().isGone()) watch_.noteGone();
+    if (stop()) {
+      JobEnd end = notReady("stopped before its command was started");
+      end.stopped = watch_.stopReason();
+      return tl::unexpected(std::move(end));
+    }
+    if (!page) {
+      return tl::unexpected(
+          notReady(fmt::format("cannot read the results of upstream jobs from {}: {}", options_.url,
+                               page.error().detail)));
+    }
+    if (const int error = file->add(page->items); error != 0) return cannotWrite(error);
+    cursor = page->next_cursor;
+  } while (!cursor.empty());
+  return *std::move(file);
 }
 
 // A report is the same however often it is sent, so it is sent until it is answered or the job

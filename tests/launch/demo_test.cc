@@ -21,11 +21,13 @@ TEST_F(Demo, everything_is_as_expected_and_the_pool_is_gone_afterwards) {
   const auto demo = muster({"demo"}, kLongEnough);
   EXPECT_EQ(demo.exit_code, 0) << demo;
   EXPECT_EQ(count(demo.out, "✗"), 0U) << demo;
-  EXPECT_EQ(count(demo.out, "✓"), 15U) << demo;
+  EXPECT_EQ(count(demo.out, "✓"), 20U) << demo;
   EXPECT_TRUE(demo.says("10/10 done")) << demo;
-  EXPECT_TRUE(demo.says("All 15 as expected.\n")) << demo;
+  EXPECT_TRUE(demo.says("left succeeded, right succeeded")) << demo;
+  EXPECT_TRUE(demo.says("All 20 as expected.\n")) << demo;
   EXPECT_EQ(demo.err, "");
   EXPECT_EQ(http().get("/v1/pools").json["items"].size(), 0U);
+  EXPECT_EQ(http().get("/v1/flows").json["items"].size(), 0U);
 }
 
 TEST_F(Demo, json_is_for_scripts_and_the_pool_can_be_kept) {

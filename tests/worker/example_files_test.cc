@@ -1,4 +1,4 @@
-// The crontab and the database webhook in examples/ are run as they are written.
+// The crontab, the database webhook and the map-reduce in examples/ are run as they are written.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -19,7 +19,7 @@ class ExampleFiles : public testing::Test {
     return lines;
   }
   // As cron would, or a person at a shell: `muster` is in the PATH.
-  void runInShell(const std::string& script) {
+  std::string runInShell(const std::string& script) {
     std::filesystem::create_directories(folder_ / "bin");
     if (!std::filesystem::exists(folder_ / "bin/muster")) {
       std::filesystem::create_symlink(musterBinary(), folder_ / "bin/muster");
@@ -29,6 +29,7 @@ class ExampleFiles : public testing::Test {
                           {"MUSTER_URL=" + service_.url(), "HOME=" + folder_.path().string()}});
     EXPECT_EQ(process.wait(), 0) << script << process.err()
                                  << readFile(folder_ / "muster-worker.log");
+    return process.out();
   }
   // The text with `to` in all places of `from`.
   static std::string replaced(const std::string& text, const std::string& from,
@@ -109,13 +110,26 @@ TEST_F(ExampleFiles, the_database_webhook_and_its_hook_fit_together) {
   EXPECT_EQ(database.post(path + hook, body).status, 401);
 }
 
+TEST_F(ExampleFiles, the_map_reduce_counts_the_words_of_all_files) {
+  std::filesystem::create_directories(folder_ / "texts");
+  for (int i = 1; i <= 3; ++i) {
+    writeFile(folder_ / "texts" / (std::to_string(i) + ".txt"), "one two three\nfour\n");
+  }
+  const std::string out = runInShell(MUSTER_EXAMPLES "/map_reduce.sh texts");
+  EXPECT_NE(out.find("words  "), std::string::npos) << out;
+  EXPECT_NE(out.find("✓ split"), std::string::npos) << out;
+  EXPECT_NE(out.find("  └ ✓ "), std::string::npos) << out;
+  EXPECT_NE(out.find("✓ sum"), std::string::npos) << out;
+  EXPECT_TRUE(out.ends_with("\n12 words\n")) << out;
+}
+
 TEST_F(ExampleFiles, are_all_tested) {
   std::set<std::string> files;
   for (const auto& file : std::filesystem::directory_iterator(MUSTER_EXAMPLES)) {
     files.insert(file.path().filename().string());
   }
-  EXPECT_EQ(files, (std::set<std::string>{"crontab", "database_webhook.sql", "webhook_receiver.py",
-                                          "worker.py", "worker.sh"}));
+  EXPECT_EQ(files, (std::set<std::string>{"crontab", "database_webhook.sql", "map_reduce.sh",
+                                          "webhook_receiver.py", "worker.py", "worker.sh"}));
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ TEST(JobReports, say_how_the_command_ended) {
       {endOf(Kind::kNotStarted, ENOENT),
        R"(fail {"lease_token":"t","error":"cannot start 'prog': No such file or directory",)"
        R"("exit_code":127})"},
+      {endOf(Kind::kNotReady, 0, "", "cannot read the results of upstream jobs"),
+       R"(fail {"lease_token":"t","error":"cannot read the results of upstream jobs",)"
+       R"("retryable":true})"},
       {endOf(Kind::kNotStarted, EACCES),
        R"(fail {"lease_token":"t","error":"cannot start 'prog': Permission denied",)"
        R"("exit_code":126})"},

@@ -41,6 +41,79 @@ TEST(CommandLine, pushTakesAJobAndItsSettings) {
   EXPECT_TRUE(parsed<PushCommand>({"push", "p", "--lines", "--file", "-"}).lines);
 }
 
+TEST(CommandLine, flowsAreMadeShownAndChanged) {
+  const auto made = parsed<FlowCreateCommand>({"flows", "create", "-f", "-", "--wait"});
+  EXPECT_EQ(made.file, "-");
+  EXPECT_TRUE(made.wait);
+  const auto added = parsed<FlowAddCommand>({"flows",
+                                             "add",
+                                             "merge",
+                                             "--pool",
+                                             "cpu",
+                                             "--data",
+                                             "{}",
+                                             "--after",
+                                             "left",
+                                             "--after",
+                                             "right",
+                                             "--after-failure",
+                                             "x",
+                                             "--after-any",
+                                             "y",
+                                             "--may-fail",
+                                             "--flow",
+                                             "f",
+                                             "--max-retries",
+                                             "2"});
+  EXPECT_EQ(added.name, "merge");
+  EXPECT_EQ(added.pool, "cpu");
+  EXPECT_EQ(added.after, (std::vector<std::string>{"left", "right"}));
+  EXPECT_EQ(added.after_failure, (std::vector<std::string>{"x"}));
+  EXPECT_EQ(added.after_any, (std::vector<std::string>{"y"}));
+  EXPECT_TRUE(added.may_fail);
+  EXPECT_EQ(added.flow, "f");
+  EXPECT_EQ(added.max_retries, 2);
+  EXPECT_EQ(parsed<FlowListCommand>({"flows", "list", "--status", "failed"}).status, "failed");
+  EXPECT_EQ(parsed<FlowShowCommand>({"flows", "show", "f", "-n", "7"}).limit, 7U);
+  EXPECT_EQ(parsed<FlowJobsCommand>({"flows", "jobs", "f", "--status", "blocked"}).status,
+            "blocked");
+  EXPECT_EQ(parsed<FlowCancelCommand>({"flows", "cancel", "f", "--reason", "late"}).reason, "late");
+  const auto retried = parsed<FlowRetryCommand>(
+      {"flows", "retry", "f", "--job", "a", "--job", "b", "--deadline", "60"});
+  EXPECT_EQ(retried.jobs, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(retried.deadline_seconds, 60);
+  EXPECT_EQ(parsed<FlowCloseCommand>({"flows", "close", "f"}).id, "f");
+  EXPECT_EQ(parsed<FlowDeleteCommand>({"flows", "delete", "f"}).id, "f");
+  EXPECT_EQ(refused({"flows", "create"}).exit_code, 2);
+  EXPECT_EQ(refused({"flows", "list", "--status", "lost"}).exit_code, 2);
+  EXPECT_EQ(refused({"flows", "add", "a", "--pool", "p", "--flow", "f"}).exit_code, 2) << "no data";
+}
+
+TEST(CommandLine, aChildOfAJobIsAddedInTheNameOfTheJob) {
+  const std::vector<std::string> args = {"flows", "add", "--pool", "p", "--data", "1"};
+  const auto alone = refused(args);
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_NE(alone.text.find("--flow is required"), std::string::npos) << alone.text;
+
+  const Environment env = {{"MUSTER_JOB_ID", "j"},
+                           {"MUSTER_LEASE_TOKEN", "l"},
+                           {"MUSTER_TOKEN", "mine"},
+                           {"MUSTER_WORKER_TOKEN", "workers"}};
+  const auto line = parseCommandLine(args, env);
+  ASSERT_TRUE(line) << line.error().text;
+  const auto& child = std::get<FlowAddCommand>(line->command);
+  EXPECT_EQ(child.parent, "j");
+  EXPECT_EQ(child.lease_token, "l");
+  EXPECT_EQ(line->service.token, "workers");
+
+  auto into_flow = args;
+  into_flow.insert(into_flow.end(), {"--flow", "f"});
+  const auto other = parseCommandLine(into_flow, env);
+  ASSERT_TRUE(other) << other.error().text;
+  EXPECT_EQ(std::get<FlowAddCommand>(other->command).parent, "");
+  EXPECT_EQ(other->service.token, "mine") << "a worker's token may not produce";
+}
+
 TEST(CommandLine, webhooksAreListedMadeAndChanged) {
   parsed<WebhookListCommand>({"webhooks"});
   const auto made = parsed<WebhookAddCommand>(
