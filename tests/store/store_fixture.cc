@@ -133,9 +133,9 @@ void StoreTest::expectCountersEqualARecount() {
     for (const Job& job : allJobs(id)) ++recount[static_cast<std::size_t>(job.status)];
     const PoolStats counted = stats(id);
     EXPECT_EQ((std::array{counted.pending, counted.claimed, counted.done, counted.poisoned,
-                          counted.cancelled}),
+                          counted.cancelled, counted.blocked}),
               recount)
-        << "pending, claimed, done, poisoned, cancelled of pool " << id;
+        << "pending, claimed, done, poisoned, cancelled, blocked of pool " << id;
   }
 }
 
