@@ -67,7 +67,12 @@ void FlowTest::expectNoCounterFaults() {
 void FlowTest::remember(const std::string& prefix, const FlowJobsAdded& added) {
   for (const FlowJobAdded& job : added.jobs) {
     const std::string name = prefix + job.name;
-    if (ids_.insert_or_assign(name, job.id).second) added_.push_back(name);
+    const auto known = ids_.find(name);
+    if (known != ids_.end() && known->second == job.id) continue;
+    ids_[name] = job.id;
+    held_.erase(name);  // of another flow
+    std::erase(added_, name);
+    added_.push_back(name);
   }
 }
 
@@ -80,6 +85,7 @@ FlowJobsAdded FlowTest::start(CreateFlow flow) {
   auto made = tryStart(flow);
   if (!made) throw std::runtime_error("no flow: " + made.error().detail);
   flow_ = made->flow.id;
+  added_.clear();
   remember("", *made);
   return *std::move(made);
 }

@@ -57,7 +57,7 @@ class FlowTest : public StoreTest {
   Job find(const std::string& job) { return this->job(id(job)); }
   // "pending", "cancelled:not_needed", or "gone".
   std::string state(const std::string& job);
-  // "a=done b=pending" of all jobs ever added, in that order.
+  // "a=done b=pending" of all jobs added to the last flow, in that order.
   std::string states();
   FlowShown shown();
   Flow flow() { return shown().flow; }

@@ -57,8 +57,8 @@ class Recount {
     readMembers(store);
     auto rows = store.session.db.query(kEdgeRows);
     while (rows.next()) {
-      edges_.push_back({rows->integer(0), rows->integer(1),
-                        static_cast<EdgeCondition>(rows->integer(2))});
+      edges_.push_back(
+          {rows->integer(0), rows->integer(1), static_cast<EdgeCondition>(rows->integer(2))});
     }
   }
 
@@ -151,7 +151,8 @@ class Recount {
     const bool ended = isEnded(parseFlowStatus(flow.status).value());
     const bool over = flow.closed && tops_[seq].open == 0;
     if (ended != over) {
-      faults_.push_back(place + " is " + flow.status + (over ? ", and all has ended" : ", too soon"));
+      faults_.push_back(place + " is " + flow.status +
+                        (over ? ", and all has ended" : ", too soon"));
     }
     if (flow.status == "cancelling" && waits) {
       faults_.push_back(place + " is cancelling, and a job of it still waits to begin");
