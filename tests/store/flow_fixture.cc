@@ -207,14 +207,15 @@ Result<Job> FlowTest::retry(const std::string& name) {
 }
 
 void FlowTest::removePool(const std::string& pool) {
-  const Status removed = write([&](Store& s) {
-    const BulkFilter all{.statuses = {JobStatus::kBlocked, JobStatus::kPending, JobStatus::kClaimed,
-                                      JobStatus::kDone, JobStatus::kPoisoned,
-                                      JobStatus::kCancelled}};
-    while (s.jobs().purgeMany(PoolId(pool), all, {}, 1000, 1'000'000).next) {
-    }
-    return s.pools().remove(PoolId(pool));
-  });
+  write([&](Store& s) { purgePool(s, pool); });
+}
+
+void FlowTest::purgePool(Store& store, const std::string& pool) {
+  const BulkFilter all{.statuses = {JobStatus::kBlocked, JobStatus::kPending, JobStatus::kClaimed,
+                                    JobStatus::kDone, JobStatus::kPoisoned, JobStatus::kCancelled}};
+  while (store.jobs().purgeMany(PoolId(pool), all, {}, 1000, 1'000'000).next) {
+  }
+  const Status removed = store.pools().remove(PoolId(pool));
   EXPECT_TRUE(removed) << removed.error().detail;
 }
 

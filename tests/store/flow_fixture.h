@@ -50,6 +50,7 @@ class FlowTest : public StoreTest {
   Result<Job> retry(const std::string& job);
   // With all its jobs, as DELETE with ?force=true does it.
   void removePool(const std::string& pool);
+  static void purgePool(Store& store, const std::string& pool);  // the same in a unit
 
   // As the job's worker has it.
   const Job& held(const std::string& job) { return held_.at(job); }

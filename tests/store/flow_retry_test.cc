@@ -318,7 +318,7 @@ TEST_P(FlowRetryTest, a_living_twin_is_in_the_way) {
   settle();
   EXPECT_EQ(states(), "a=poisoned b=cancelled:upstream_failed") << "nothing was changed";
   EXPECT_EQ(flowState(), "failed:job_failed");
-  EXPECT_EQ(flow().round, 1);
+  EXPECT_EQ(this->flow().round, 1);
   EXPECT_TRUE(codeOf(retry("a")));
   EXPECT_EQ(state("a"), "poisoned");
   write([&](Store& s) { return s.jobs().cancel(twin.id, ""); }).value();
