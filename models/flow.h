@@ -43,6 +43,7 @@ struct Flow {
   std::string callbacks;  // JSON array, empty: none
   std::string metadata;   // JSON object, empty: none
   Time created_at;
+  Time began_at;  // this round
   std::optional<Time> ended_at;
   std::int64_t version = 1;
 };

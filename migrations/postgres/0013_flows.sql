@@ -33,6 +33,7 @@ CREATE TABLE flows (
   metadata      TEXT NOT NULL,         -- JSON object, '' = none
   pools         TEXT NOT NULL,         -- of its jobs, separated by spaces
   created_at    BIGINT NOT NULL,
+  began_at      BIGINT NOT NULL,      -- this round
   ended_at      BIGINT,
   version       BIGINT NOT NULL,
   total         BIGINT NOT NULL,      -- jobs of all levels; the next four are among them
@@ -53,7 +54,7 @@ CREATE INDEX flows_deadline ON flows (deadline_at, flow_seq) WHERE deadline_at I
 CREATE INDEX flows_ended ON flows (ended_at, flow_seq) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE flow_jobs (
-  seq                BIGINT PRIMARY KEY,   -- jobs.seq; the row outlives that of the job
+  seq                BIGINT PRIMARY KEY,   -- jobs.seq; if the job is gone, the negative of what it was
   flow_seq           BIGINT NOT NULL,
   parent_seq         BIGINT NOT NULL,      -- 0 = top level
   depth              BIGINT NOT NULL,      -- 1 = top level
@@ -62,8 +63,9 @@ CREATE TABLE flow_jobs (
   may_fail           BIGINT NOT NULL,
   delay_ms           BIGINT NOT NULL,      -- from when it is unblocked
   remaining          BIGINT NOT NULL,      -- edges to it that are not met yet
-  children_open      BIGINT NOT NULL,      -- children without a verdict
-  children_failed    BIGINT NOT NULL,      -- with this verdict, as far as it counts
+  children_open      BIGINT NOT NULL,      -- children without a verdict, and one more while the
+                                            -- job itself has not ended; 0 without children
+  children_failed    BIGINT NOT NULL,      -- children with this verdict, as far as it counts
   children_cancelled BIGINT NOT NULL,
   ended_as           BIGINT NOT NULL,      -- 0 as its status says, 1 upstream_failed,
                                             -- 2 upstream_cancelled, 3 not_needed; the job is gone

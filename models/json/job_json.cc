@@ -143,6 +143,14 @@ FailureReport readFailure(ObjectReader& in) {
   return report;
 }
 
+void writePlaceInFlow(JsonWriter& out, const JobFlow& flow, JobStatus status) {
+  if (!flow.callback.empty()) return;  // a callback is outside of its flow
+  out.field("flow_id", flow.id).field("name", flow.name);
+  if (!flow.parent.empty()) out.field("parent_id", flow.parent);
+  if (flow.may_fail) out.field("may_fail", true);
+  if (status == JobStatus::kBlocked) out.field("blocked_by", flow.blocked_by);
+}
+
 void writeJobFields(JsonWriter& out, const Job& job) {
   out.field("id", job.id).field("pool_id", job.pool);
   out.key("data").raw(job.data);
@@ -169,6 +177,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   if (!job.traceparent.empty()) out.field("traceparent", job.traceparent);
   if (!job.retry.empty()) out.key("retry").raw(job.retry);
   out.field("effect_key", job.effect_key).field("version", job.version);
+  if (job.flow) writePlaceInFlow(out, *job.flow, job.status);
 }
 
 }  // namespace
@@ -206,6 +215,12 @@ RetryPolicy overridden(RetryPolicy policy, std::string_view retry) {
 
 NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults) {
   ObjectReader in(value, pointer, faults);
+  NewJob job = readNewJobFields(in, value, faults);
+  in.finish();
+  return job;
+}
+
+NewJob readNewJobFields(ObjectReader& in, JsonValue value, std::vector<FieldError>& faults) {
   NewJob job;
   if (auto data = in.raw("data")) {
     job.data = *std::move(data);
@@ -236,7 +251,6 @@ NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<Field
   }
   job.affinity = in.text("affinity", 1, 256).value_or("");
   job.resource_refs = readResourceRefs(in, faults);
-  in.finish();
   return job;
 }
 
@@ -303,7 +317,23 @@ void writeJob(JsonWriter& out, const Job& job) {
 void writeClaimedJob(JsonWriter& out, const Job& job) {
   out.beginObject();
   writeJobFields(out, job);
-  out.field("lease_token", job.lease_token).field("attempt", job.attempts).endObject();
+  out.field("lease_token", job.lease_token).field("attempt", job.attempts);
+  if (job.flow) {
+    out.key("flow");
+    writeFlowOfClaim(out, *job.flow);
+    if (!job.flow->upstream.empty()) out.key("upstream").raw(job.flow->upstream);
+  }
+  out.endObject();
+}
+
+void writeFlowOfClaim(JsonWriter& out, const JobFlow& flow) {
+  out.beginObject().field("flow_id", flow.id);
+  if (!flow.flow_name.empty()) out.field("name", flow.flow_name);
+  out.field("round", flow.round);
+  if (!flow.callback.empty()) {
+    out.field("status", flow.flow_status).field("callback", flow.callback);
+  }
+  out.endObject();
 }
 
 void writeAttempt(JsonWriter& out, const Attempt& attempt) {

@@ -11,6 +11,8 @@
 
 namespace muster {
 
+class ObjectReader;
+
 // The same placement always gives the same text; empty when nothing is constrained.
 std::string writePlacement(const Placement& placement);
 // What writePlacement() wrote, and nothing constrained for an empty text. A text that cannot be
@@ -22,6 +24,9 @@ RetryPolicy overridden(RetryPolicy policy, std::string_view retry);
 
 // These readers note every fault under `pointer`; what could be read is in the answer.
 NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<FieldError>& faults);
+// The fields of a new job in an object that has more than those. `in` reads `value`, and finish()
+// is for the caller.
+NewJob readNewJobFields(ObjectReader& in, JsonValue value, std::vector<FieldError>& faults);
 
 // One outcome as it stands in a single report or in an item of a bulk report.
 struct OutcomeReport {
@@ -48,8 +53,10 @@ ClaimRequest readClaim(JsonValue value, const std::string& pointer,
                        std::vector<FieldError>& faults);
 
 void writeJob(JsonWriter& out, const Job& job);
-// With the lease, for the worker that has just claimed it.
+// With the lease, and with what a flow has for it, for the worker that has just claimed it.
 void writeClaimedJob(JsonWriter& out, const Job& job);
+// {"flow_id", "name"?, "round"}, and of a callback also "status" and "callback".
+void writeFlowOfClaim(JsonWriter& out, const JobFlow& flow);
 void writeAttempt(JsonWriter& out, const Attempt& attempt);
 
 }  // namespace muster

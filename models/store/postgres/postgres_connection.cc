@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "models/json/utf8.h"
+#include "models/store/sql/list_markers.h"
 
 namespace muster {
 namespace {
@@ -283,7 +284,27 @@ PostgresConnection::Statement& PostgresConnection::statement(Sql sql) {
 
 // The statement with its markers replaced. Those that only read take no locks.
 std::string PostgresConnection::adapted(std::string_view sql) const {
-  std::string text(sql);
+  std::string text = withListMarkers(sql, [](const ListMarker& list) {
+    using Kind = ListMarker::Kind;
+    if (list.kind != Kind::kRows) {
+      return fmt::format(
+          "(SELECT {} AS c0 FROM json_array_elements_text(CAST({} AS JSON)) AS t (v))",
+          list.kind == Kind::kTexts ? "t.v COLLATE \"C\"" : "CAST(t.v AS BIGINT)", list.parameter);
+    }
+    std::string columns;
+    for (int i = 0; i < list.columns; ++i) {
+      columns += fmt::format("{}CAST(t.v->>{} AS BIGINT) AS c{}", i > 0 ? ", " : "", i, i);
+    }
+    return fmt::format("(SELECT {} FROM json_array_elements(CAST({} AS JSON)) AS t (v))", columns,
+                       list.parameter);
+  });
+  constexpr std::string_view kLockBy = "/*lock_by ";
+  for (std::size_t at; (at = text.find(kLockBy)) != std::string::npos;) {
+    const std::size_t end = text.find("*/", at);
+    const std::string column = text.substr(at + kLockBy.size(), end - at - kLockBy.size());
+    text.replace(at, end + 2 - at,
+                 fmt::format("ORDER BY {} FOR UPDATE OF {}", column, column.substr(0, column.find('.'))));
+  }
   for (const std::string_view marker : {"/*for_update ", "/*skip_locked "}) {
     for (std::size_t at; (at = text.find(marker)) != std::string::npos;) {
       const std::size_t name = at + marker.size();
@@ -295,13 +316,6 @@ std::string PostgresConnection::adapted(std::string_view sql) const {
       }
       text.replace(at, end + 2 - at, lock);
     }
-  }
-  constexpr std::string_view kEach = "/*each ";
-  for (std::size_t at; (at = text.find(kEach)) != std::string::npos;) {
-    const std::size_t end = text.find("*/", at);
-    text.replace(at, end + 2 - at,
-                 "(SELECT CAST(item AS BIGINT) AS value FROM json_array_elements_text(CAST(" +
-                     text.substr(at + kEach.size(), end - at - kEach.size()) + " AS JSON)) item)");
   }
   return text;
 }
@@ -366,6 +380,16 @@ std::int64_t PostgresConnection::nextNumber() {
   const std::int64_t number = numbers_.back();
   numbers_.pop_back();
   return number;
+}
+
+std::vector<std::int64_t> PostgresConnection::reserveNumbers(std::size_t count) {
+  // Those that are left of an earlier reservation are lower than all that follow.
+  std::vector<std::int64_t> numbers;
+  while (numbers.size() < count) {
+    if (numbers_.empty()) reserve_ = std::max(reserve_, count - numbers.size());
+    numbers.push_back(nextNumber());
+  }
+  return numbers;
 }
 
 std::int64_t PostgresConnection::runInsert(Sql sql, std::span<SqlValue> values) {

@@ -27,6 +27,7 @@ class PostgresConnection : public SqlConnection {
   void script(const std::string& sql) override;
   bool hasTable(const std::string& name) override;
   bool hasPeers() const override { return true; }
+  std::vector<std::int64_t> reserveNumbers(std::size_t count) override;
 
   struct Begun {
     Time now;  // on the database's clock

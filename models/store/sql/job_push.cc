@@ -5,18 +5,33 @@
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/sql_array.h"
 
 namespace muster {
 namespace {
 
-constexpr Sql kInsertJobRow{
-    "INSERT INTO jobs (seq, id, lane_id, pool_id, status, delayed, priority, attempts, "
-    "max_retries, "
-    "crashes, version, available_at, created_at, expires_at, cancel_requested, tenant, unique_key) "
-    "VALUES ($1, $2, $3, $4, 'pending', $5, $6, 0, $7, 0, 1, $8, $9, $10, 0, $11, $12)"};
+#define MUSTER_INSERT_JOBS                                                                       \
+  "INSERT INTO jobs (attempts, crashes, version, cancel_requested, seq, id, lane_id, pool_id, " \
+  "status, delayed, priority, max_retries, available_at, created_at, expires_at, finished_at, " \
+  "tenant, unique_key, reason, links) "
+constexpr Sql kInsertJobRow{MUSTER_INSERT_JOBS
+                            "VALUES (0, 0, 1, 0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+                            "$12, $13, $14, $15, $16)"};
 constexpr Sql kInsertPayload{
     "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent, "
     "retry) VALUES ($1, $2, $3, $4, $5, $6, $7)"};
+// PostgreSQL: many rows of a table in one step.
+constexpr Sql kInsertJobRows{
+    MUSTER_INSERT_JOBS
+    "SELECT 0, 0, 1, 0, r.* FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), "
+    "CAST($3 AS BIGINT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS INTEGER[]), "
+    "CAST($7 AS INTEGER[]), CAST($8 AS INTEGER[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), "
+    "CAST($11 AS BIGINT[]), CAST($12 AS BIGINT[]), CAST($13 AS TEXT[]), CAST($14 AS TEXT[]), "
+    "CAST($15 AS TEXT[]), CAST($16 AS BIGINT[])) AS r"};
+constexpr Sql kInsertPayloads{
+    "INSERT INTO job_payloads (seq, data, placement, affinity, resource_refs, traceparent, "
+    "retry) SELECT r.* FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), "
+    "CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[])) AS r"};
 constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
                           "WHERE j.pool_id = $1 AND j.unique_key = $2 "
                           "AND j.status IN ('blocked', 'pending', 'claimed')"};
@@ -28,6 +43,18 @@ constexpr Sql kFindLiving{MUSTER_SELECT_JOB_WITH_DATA
   "= $2 AND j.status IN ('blocked', 'pending', 'claimed')"
 constexpr Sql kSizeOfLiving{MUSTER_SIZE_OF_LIVING("length(CAST(p.data AS BLOB))")};
 constexpr Sql kSizeOfLivingThere{MUSTER_SIZE_OF_LIVING("octet_length(p.data)")};
+
+bool isDelayed(const Job& job) {
+  return job.status == JobStatus::kPending && job.available_at > job.created_at;
+}
+
+std::optional<std::int64_t> linksOf(const JobRow& row) {
+  return row.links != 0 ? std::optional(row.links) : std::nullopt;
+}
+
+std::optional<std::int64_t> millisOf(const std::optional<Time>& time) {
+  return time ? std::optional(toMillis(*time)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -48,23 +75,25 @@ std::size_t Jobs::twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs)
   return bytes;
 }
 
-Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
-  if (!given.unique_key.empty()) {
-    std::optional<Row> twin;
-    {
-      auto living = s_.db.query(kFindLiving, pool.id, given.unique_key);
-      if (living.next()) twin = readRow(*living, true);
-    }
-    if (twin) {
-      const bool expired = isWaiting(twin->job.status) && twin->job.expires_at &&
-                           *twin->job.expires_at <= s_.now;
-      if (!expired) return Pushed{std::move(twin->job), false};
-      twin = hold(twin->job.id, false);
-      if (twin && isWaiting(twin->job.status)) {
-        cancelWaiting(*twin, event_type::kJobExpired, "expired");
-      }
-    }
+std::optional<Jobs::Row> Jobs::liveTwin(const PoolId& pool, const std::string& unique_key) {
+  if (unique_key.empty()) return std::nullopt;
+  std::optional<Row> twin;
+  {
+    auto living = s_.db.query(kFindLiving, pool, unique_key);
+    if (living.next()) twin = readRow(*living, true);
   }
+  if (!twin) return std::nullopt;
+  const bool expired =
+      isWaiting(twin->job.status) && twin->job.expires_at && *twin->job.expires_at <= s_.now;
+  if (!expired) return twin;
+  twin = hold(twin->job.id, false);
+  if (twin && isWaiting(twin->job.status)) {
+    cancelWaiting(*twin, event_type::kJobExpired, "expired");
+  }
+  return std::nullopt;
+}
+
+Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given) {
   Row row;
   Job& job = row.job;
   job.id = JobId(s_.ids.next(s_.now));
@@ -85,15 +114,78 @@ Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given) {
   job.effect_key = sha256Hex(job.id.str(), job.data);
 
   row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
-  const bool delayed = job.available_at > s_.now;
-  row.seq = s_.db.insert(kInsertJobRow, job.id, row.lane, job.pool, delayed, job.priority,
-                         job.max_retries, job.available_at, job.created_at, job.expires_at,
-                         orNull(job.tenant), orNull(job.unique_key));
-  s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
-             orNull(job.resource_refs), orNull(job.traceparent), orNull(job.retry));
-  s_.countNew(row, JobStatus::kPending);
-  emit(event_type::kJobCreated, row);
-  return Pushed{std::move(job), true};
+  return row;
+}
+
+Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given, std::int64_t links) {
+  if (auto twin = liveTwin(pool.id, given.unique_key)) {
+    return Pushed{std::move(twin->job), false};
+  }
+  Row row = newRow(pool, given);
+  row.links = links;
+  insert({&row, 1});
+  return Pushed{std::move(row.job), true, row.seq};
+}
+
+void Jobs::insert(std::span<Row> rows) {
+  if (s_.db.hasPeers() && rows.size() > 1) {
+    insertTogether(rows);
+  } else {
+    for (Row& row : rows) {
+      const Job& job = row.job;
+      row.seq = s_.db.insert(kInsertJobRow, job.id, row.lane, job.pool, name(job.status),
+                             isDelayed(job), job.priority, job.max_retries, job.available_at,
+                             job.created_at, job.expires_at, job.finished_at, orNull(job.tenant),
+                             orNull(job.unique_key), orNull(job.reason), linksOf(row));
+      s_.db.post(kInsertPayload, row.seq, job.data, orNull(job.placement), orNull(job.affinity),
+                 orNull(job.resource_refs), orNull(job.traceparent), orNull(job.retry));
+    }
+  }
+  for (const Row& row : rows) {
+    const bool is_work = row.job.status == JobStatus::kPending;
+    s_.countNew(row, row.job.status);
+    emit(event_type::kJobCreated, row, is_work ? "" : R"({"blocked":true})");
+  }
+}
+
+void Jobs::insertTogether(std::span<Row> rows) {
+  const auto numbers = s_.db.reserveNumbers(rows.size());
+  SqlArray seqs, ids, lanes, pools, statuses, delayed, priorities, retries, available, created,
+      expires, finished, tenants, keys, reasons, links;
+  SqlArray data, placements, affinities, refs, parents, policies;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    const Job& job = row.job;
+    row.seq = numbers[i];
+    seqs.addOrNull(std::optional(row.seq));
+    ids.add(job.id.str());
+    lanes.addOrNull(std::optional(row.lane));
+    pools.add(job.pool.str());
+    statuses.add(name(job.status));
+    delayed.addOrNull(std::optional(isDelayed(job) ? 1 : 0));
+    priorities.addOrNull(std::optional(job.priority));
+    retries.addOrNull(std::optional(job.max_retries));
+    available.addOrNull(std::optional(toMillis(job.available_at)));
+    created.addOrNull(std::optional(toMillis(job.created_at)));
+    expires.addOrNull(millisOf(job.expires_at));
+    finished.addOrNull(millisOf(job.finished_at));
+    tenants.addOrNull(job.tenant);
+    keys.addOrNull(job.unique_key);
+    reasons.addOrNull(job.reason);
+    links.addOrNull(linksOf(row));
+    data.add(job.data);
+    placements.addOrNull(job.placement);
+    affinities.addOrNull(job.affinity);
+    refs.addOrNull(job.resource_refs);
+    parents.addOrNull(job.traceparent);
+    policies.addOrNull(job.retry);
+  }
+  s_.db.post(kInsertJobRows, seqs.text(), ids.text(), lanes.text(), pools.text(), statuses.text(),
+             delayed.text(), priorities.text(), retries.text(), available.text(), created.text(),
+             expires.text(), finished.text(), tenants.text(), keys.text(), reasons.text(),
+             links.text());
+  s_.db.post(kInsertPayloads, seqs.text(), data.text(), placements.text(), affinities.text(),
+             refs.text(), parents.text(), policies.text());
 }
 
 }  // namespace muster

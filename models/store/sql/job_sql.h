@@ -6,11 +6,14 @@
 
 // The columns of a job in the order Jobs::readRow() takes them. Macros, because statements are
 // literals that are put together at compile time.
-#define MUSTER_JOB_COLUMNS                                                               \
-  "j.seq, j.lane_id, j.id, j.pool_id, j.status, j.priority, j.attempts, j.max_retries, " \
-  "j.crashes, j.version, j.available_at, j.created_at, j.expires_at, j.claimed_at, "     \
-  "j.finished_at, j.claimed_by, j.lease_token, j.lease_expires_at, j.cancel_requested, " \
-  "j.tenant, j.unique_key, j.error, j.reason, j.progress, j.progress_message, j.links"
+// SQLite knows only the table's own name in what an UPDATE returns.
+#define MUSTER_JOB_COLUMNS_OF(j)                                                               \
+  j ".seq, " j ".lane_id, " j ".id, " j ".pool_id, " j ".status, " j ".priority, " j           \
+    ".attempts, " j ".max_retries, " j ".crashes, " j ".version, " j ".available_at, " j        \
+    ".created_at, " j ".expires_at, " j ".claimed_at, " j ".finished_at, " j ".claimed_by, " j \
+    ".lease_token, " j ".lease_expires_at, " j ".cancel_requested, " j ".tenant, " j           \
+    ".unique_key, " j ".error, " j ".reason, " j ".progress, " j ".progress_message, " j ".links"
+#define MUSTER_JOB_COLUMNS MUSTER_JOB_COLUMNS_OF("j")
 
 // When the job became work: one of a flow may have waited for others before.
 #define MUSTER_WORK_SINCE "CASE WHEN j.links IS NULL THEN j.created_at ELSE j.available_at END"

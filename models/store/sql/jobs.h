@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +65,10 @@ class Jobs {
   struct Pushed {
     Job job;
     bool created;  // false: a living job has the same unique_key
+    std::int64_t seq = 0;  // of one that was created
   };
-  // The caller has checked the job's times (expiresBeforeItBegins).
-  Pushed push(const Pool& pool, const NewJob& job);
+  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.
+  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0);
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown
   // if all of them were pushed: living ones, and earlier ones among these.
   std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
@@ -130,14 +132,30 @@ class Jobs {
   std::int64_t expireLeases(int limit);
   std::int64_t removeFinished(Time before, int limit);
 
- private:
+  // The rest is for what else of the store deals with jobs.
   using Row = JobRow;
-  static constexpr int kDataColumn = 26;  // of MUSTER_SELECT_JOB_WITH_DATA
   static Row readRow(const SqlRows& row, bool with_data);
   static std::vector<Row> readAll(SqlCursor rows);
   std::optional<Row> load(const JobId& id, bool with_data);
   // The same, and nobody else changes it until the transaction ends.
   std::optional<Row> hold(const JobId& id, bool with_data);
+  static bool holds(const Row& row, const Reporter& by);
+  Error refuse(const Row& row, const Reporter& by);
+  // The job that lives with this key; one that has expired is ended here.
+  std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
+  // As it is pushed; it is not in the store yet.
+  Row newRow(const Pool& pool, const NewJob& job);
+  // Writes new rows, in few steps where the database is far away, with their events and counters,
+  // and gives them their numbers.
+  void insert(std::span<Row> rows);
+  void removeRow(const Row& row);
+  // `due` is when the try that ended could begin; not given: the job says it.
+  void emit(std::string_view type, const Row& row, std::string details = {},
+            std::optional<Time> due = {});
+
+ private:
+  static constexpr int kDataColumn = 26;  // of MUSTER_SELECT_JOB_WITH_DATA
+  void insertTogether(std::span<Row> rows);
   // The same for a report: nothing if the job is not in the reporter's pool.
   std::optional<Row> holdFor(const JobId& id, const Reporter& by, bool with_data);
   std::vector<std::int64_t> newest(const std::vector<std::int64_t>& lanes,
@@ -169,8 +187,6 @@ class Jobs {
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);
-  static bool holds(const Row& row, const Reporter& by);
-  Error refuse(const Row& row, const Reporter& by);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 
@@ -202,10 +218,6 @@ class Jobs {
   std::optional<JobId> livingTwin(const Job& job);
   void cancelWaiting(Row& row, std::string_view event, const std::string& reason);
   void retryRow(Row& row);
-  void removeRow(const Row& row);
-  // `due` is when the try that ended could begin; not given: the job says it.
-  void emit(std::string_view type, const Row& row, std::string details = {},
-            std::optional<Time> due = {});
 
   Session& s_;
 };

@@ -63,6 +63,7 @@ constexpr Sql kLockLimits{"SELECT pg_advisory_xact_lock(7815279120118)"};
 void Session::begin(Time time, std::optional<Versions> versions) {
   now = time;
   ++transaction;
+  unsettled = false;
   limits_locked_ = false;
   if (db.hasPeers()) turns.clear();
   if (!versions) return;

@@ -104,8 +104,9 @@ class Session {
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
     if (status == JobStatus::kPending) turns.jobGone(row);
-    if ((row.links & job_link::kInFlow) != 0 && !isFinished(status)) {
-      ended.push_back({row.seq, row.links, status, JobStatus::kCancelled});
+    if ((row.links & job_link::kInFlow) != 0) {
+      ended.push_back({row.seq, row.links, status,
+                       isFinished(status) ? status : JobStatus::kCancelled, true});
     }
   }
   // A claimed job of the tenant has ended.
@@ -123,8 +124,10 @@ class Session {
     std::int64_t seq;
     std::int64_t links;
     JobStatus from, to;
+    bool gone = false;  // its row was removed; an unfinished job counts as cancelled then
   };
   std::vector<EndedJob> ended;
+  bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
   // So that others have to look at it again.

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "models/ids.h"
 #include "models/time.h"
@@ -19,7 +20,11 @@ namespace muster {
 // name of a table there):
 //   /*for_update T*/    lock the rows found, waiting for those another transaction holds
 //   /*skip_locked T*/   the same, passing over those another transaction holds
-//   /*each $N*/         the rows of a JSON array of numbers, as a table with the column `value`
+//   /*lock_by T.C*/     the last of a SELECT: the same in the order of the column C of T, so that
+//                       those who lock several rows do not wait in a circle
+//   /*rows $N K*/       a JSON array of arrays of K whole numbers, as a table with columns c0, c1 …
+//   /*numbers $N*/      a JSON array of whole numbers, as a table with the column c0
+//   /*texts $N*/        the same of texts
 // The text must be a literal: connections keep the prepared statement under its address.
 struct Sql {
   const char* text;
@@ -144,6 +149,9 @@ class SqlConnection {
 
   // Other connections write to the same database at the same time.
   virtual bool hasPeers() const = 0;
+  // So many numbers for rows, rising, higher than any before. Only where there are peers: elsewhere
+  // the number of a row is known when it is there.
+  virtual std::vector<std::int64_t> reserveNumbers(std::size_t count) = 0;
 
  private:
   virtual SqlRows& start(Sql sql, std::span<const SqlValue> values) = 0;

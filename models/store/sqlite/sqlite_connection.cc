@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "models/store/sql/list_markers.h"
+
 namespace muster {
 namespace {
 
@@ -29,13 +31,14 @@ StoreError::Kind kindOf(int code) {
 
 // SQLite takes $1 for a name and numbers names by their first appearance; ?1 is the number.
 std::string numbered(std::string_view sql) {
-  std::string text(sql);
-  constexpr std::string_view kEach = "/*each ";
-  for (std::size_t at; (at = text.find(kEach)) != std::string::npos;) {
-    const std::size_t end = text.find("*/", at);
-    const std::string array = text.substr(at + kEach.size(), end - at - kEach.size());
-    text.replace(at, end + 2 - at, "json_each(" + array + ")");
-  }
+  std::string text = withListMarkers(sql, [](const ListMarker& list) {
+    std::string columns = "value AS c0";
+    if (list.kind == ListMarker::Kind::kRows) {
+      columns = "value->>0 AS c0";
+      for (int i = 1; i < list.columns; ++i) columns += fmt::format(", value->>{} AS c{}", i, i);
+    }
+    return fmt::format("(SELECT {} FROM json_each({}))", columns, list.parameter);
+  });
   std::replace(text.begin(), text.end(), '$', '?');
   return text;
 }
@@ -172,6 +175,10 @@ std::int64_t SqliteConnection::run(Sql sql, std::span<const SqlValue> values) {
 std::int64_t SqliteConnection::runInsert(Sql sql, std::span<SqlValue> values) {
   run(sql, values);  // with NULL for its number a row gets the next
   return sqlite3_last_insert_rowid(db_);
+}
+
+std::vector<std::int64_t> SqliteConnection::reserveNumbers(std::size_t) {
+  throw StoreError(StoreError::Kind::kOther, "SQLite numbers rows when they are written");
 }
 
 void SqliteConnection::begin() { run(kSqliteBegin, {}); }

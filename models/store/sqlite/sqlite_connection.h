@@ -22,6 +22,7 @@ class SqliteConnection : public SqlConnection {
   void script(const std::string& sql) override;
   bool hasTable(const std::string& name) override;
   bool hasPeers() const override { return false; }
+  std::vector<std::int64_t> reserveNumbers(std::size_t count) override;
 
   // How many rows were changed so far.
   std::int64_t changes() const;
