@@ -105,6 +105,12 @@ TEST_P(FlowCallbackTest, a_callback_is_no_job_of_the_flow) {
   for (const Job& job : jobs) write([&](Store& s) { return s.jobs().remove(job.id); });
   EXPECT_TRUE(allJobs("cb").empty()) << "it can be removed like any other";
   EXPECT_TRUE(removeFlow());
+  settle();
+  start("b", withCallbacks());
+  done("b");
+  settle();
+  EXPECT_EQ(fired(), (Names{"succeeded of succeeded in 1", "ended of succeeded in 1"}))
+      << "also under a number that was used before";
 }
 
 TEST_P(FlowCallbackTest, a_callback_comes_with_the_end_and_not_before_or_after_it) {

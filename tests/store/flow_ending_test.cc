@@ -332,6 +332,19 @@ TEST_P(FlowEndingTest, a_removed_pool_cancels_its_jobs_and_the_counts_keep_them)
   EXPECT_EQ(state("b"), "cancelled:upstream_cancelled");
 }
 
+// A store may give the number of a job that is gone to another one.
+TEST_P(FlowEndingTest, pools_are_removed_again_and_again) {
+  for (int round = 0; round < 3; ++round) {
+    start("a @q; b after a @q; c any b @q");
+    addChildren("a", "x @q; y after x @q").value();
+    removePool("q");
+    settle();
+    EXPECT_EQ(flow().counts.total, 5);
+    EXPECT_EQ(flow().counts.cancelled, 5);
+    EXPECT_EQ(flowState(), "cancelled:job_cancelled");
+  }
+}
+
 TEST_P(FlowEndingTest, an_end_is_told_with_its_details) {
   CreateFlow flow;
   flow.name = "nightly";
