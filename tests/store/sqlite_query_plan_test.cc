@@ -11,6 +11,7 @@
 #include "models/store/sql/load_history.h"
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
+#include "tests/store/flow_uses.h"
 #include "tests/store/sqlite_statement_log.h"
 
 namespace muster::test {
@@ -123,6 +124,7 @@ class SqliteQueryPlanTest : public testing::Test {
       options.url = "sqlite:" + file;
       auto storage = openStorage(options, clock_).value();
       useEverything(*storage);
+      useFlows(*storage, 3);
     }
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
