@@ -186,6 +186,8 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
           found->judged = items.take();
         }
         if (waiting->claim) {
+          // So that it finds the jobs that waited for those which were reported just now.
+          if (waiting->bulk) store.settleEnded();
           auto result = claimJobs(store, waiting->pool, *waiting->claim);
           if (!result) return tl::unexpected(std::move(result).error());
           claimed = *std::move(result);

@@ -338,11 +338,11 @@ void PoolController::remove(const RequestPtr& request, Respond respond) {
                       "the pool is at version " + std::to_string(pool->version));
         }
         if (!force) return BulkStep{};
-        const BulkFilter all{.statuses = {JobStatus::kPending, JobStatus::kClaimed,
-                                          JobStatus::kDone, JobStatus::kPoisoned,
-                                          JobStatus::kCancelled}};
+        const BulkFilter all{.statuses = {JobStatus::kBlocked, JobStatus::kPending,
+                                          JobStatus::kClaimed, JobStatus::kDone,
+                                          JobStatus::kPoisoned, JobStatus::kCancelled}};
         // From the beginning each time: jobs may come and change meanwhile.
-        return store.jobs().purgeMany(id, all, {}, kPiece, kNoLimit);
+        return store.jobs().purgeMany(id, all, {}, kPiece, kNoLimit, true);
       },
       [id = *id](Store& store, std::int64_t) -> Outcome {
         if (auto ok = store.pools().remove(id); !ok) return tl::unexpected(std::move(ok).error());

@@ -89,6 +89,12 @@ bool keepsWorkers(const PoolSettings& s) {
          (s.schedules && !s.schedules->empty());
 }
 
+bool mayAddChildren(const Pool& pool, const PoolId& other) {
+  const auto& allowed = pool.settings.child_pools;
+  if (!allowed || allowed->empty()) return other == pool.id;
+  return std::find(allowed->begin(), allowed->end(), other.str()) != allowed->end();
+}
+
 bool unsetField(PoolSettings& settings, std::string_view name) {
   bool found = false;
   eachPoolField([&](std::string_view group, std::string_view field, auto member, const FieldRule&) {

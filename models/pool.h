@@ -40,6 +40,8 @@ struct PoolSettings {
   std::optional<std::int64_t> launch_backoff_base_seconds;
   std::optional<std::int64_t> launch_backoff_cap_seconds;
   std::optional<std::int64_t> launch_suspend_after;
+  // Where workers of the pool may add children to their jobs; absent or empty: in the pool itself.
+  std::optional<std::vector<std::string>> child_pools;
 
   std::optional<std::string> scaling_mode;
   std::optional<std::int64_t> min_workers;
@@ -115,6 +117,7 @@ void eachPoolField(Visitor visit) {
   visit("", "launch_backoff_base_seconds", &P::launch_backoff_base_seconds, FieldRule{0, kDay});
   visit("", "launch_backoff_cap_seconds", &P::launch_backoff_cap_seconds, FieldRule{0, kDay});
   visit("", "launch_suspend_after", &P::launch_suspend_after, FieldRule{1, kMany});
+  visit("", "child_pools", &P::child_pools, FieldRule{0, 1000});
   visit("scaling", "mode", &P::scaling_mode, FieldRule{0, 0, {"queue", "target", "adaptive"}});
   visit("scaling", "min_workers", &P::min_workers, FieldRule{0, kMany});
   visit("scaling", "max_workers", &P::max_workers, FieldRule{0, kMany});
@@ -175,6 +178,9 @@ struct Pool {
   Time created_at;
   Time updated_at;
 };
+
+// By child_pools: whether a worker of the pool may add children in the other one to its jobs.
+bool mayAddChildren(const Pool& pool, const PoolId& other);
 
 struct PoolStats {
   std::int64_t pending = 0, delayed = 0, runnable = 0, unplaceable = 0, claimed = 0, done = 0,

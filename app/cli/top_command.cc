@@ -14,7 +14,7 @@ std::string topJson(const TopSnapshot& snapshot) {
   for (const auto& pool : snapshot.pools) {
     json.beginObject().field("pool_id", pool.pool).field("queue_depth", pool.queue);
     json.field("runnable", pool.runnable).field("unplaceable", pool.unplaceable);
-    json.field("claimed", pool.claimed).field("done", pool.done);
+    json.field("blocked", pool.blocked).field("claimed", pool.claimed).field("done", pool.done);
     json.field("poisoned", pool.poisoned).field("starting_workers", pool.starting);
     json.field("busy_workers", pool.busy).field("idle_workers", pool.idle);
     json.field("terminating_workers", pool.terminating);

@@ -40,6 +40,7 @@ PoolGlance glanceAt(JsonValue pool, JsonValue stats) {
   glance.queue = wholeNumber(stats, "queue_depth");
   glance.runnable = wholeNumber(stats, "runnable");
   glance.unplaceable = wholeNumber(stats, "unplaceable");
+  glance.blocked = wholeNumber(stats, "blocked");
   glance.claimed = wholeNumber(stats, "claimed");
   glance.done = wholeNumber(stats, "done");
   glance.poisoned = wholeNumber(stats, "poisoned");

@@ -35,14 +35,18 @@ Cell orDash(std::int64_t number, Tint tint) {
   return Cell(dashIfZero(number), number > 0 ? tint : Tint::kNone);
 }
 
-// Jobs that cannot be placed are rare: they have a column only while there are any.
+// Not every pool has jobs that cannot be placed or wait for others: they have a column only while
+// there are any.
 Table poolTable(const std::vector<PoolGlance>& pools) {
   const bool any_unplaceable = std::any_of(
       pools.begin(), pools.end(), [](const PoolGlance& pool) { return pool.unplaceable > 0; });
+  const bool any_blocked = std::any_of(pools.begin(), pools.end(),
+                                       [](const PoolGlance& pool) { return pool.blocked > 0; });
   std::vector<Column> columns = {{.title = "POOL", .can_shrink = true},
                                  {.title = "QUEUE", .is_number = true},
                                  {.title = "RUNNABLE", .is_number = true}};
   if (any_unplaceable) columns.push_back({.title = "UNPLACEABLE", .is_number = true});
+  if (any_blocked) columns.push_back({.title = "BLOCKED", .is_number = true});
   for (const char* title :
        {"CLAIMED", "DONE", "POISONED", "START", "BUSY", "IDLE", "END", "MAX", "OLDEST"}) {
     columns.push_back({.title = title, .is_number = true});
@@ -52,6 +56,7 @@ Table poolTable(const std::vector<PoolGlance>& pools) {
   for (const auto& pool : pools) {
     std::vector<Cell> row = {pool.pool, std::to_string(pool.queue), std::to_string(pool.runnable)};
     if (any_unplaceable) row.push_back(orDash(pool.unplaceable, Tint::kBad));
+    if (any_blocked) row.push_back(orDash(pool.blocked, Tint::kNone));
     row.insert(
         row.end(),
         {orDash(pool.claimed, Tint::kBusy), std::to_string(pool.done),

@@ -13,7 +13,8 @@ namespace muster {
 // What `muster top` shows of a pool.
 struct PoolGlance {
   std::string pool;
-  std::int64_t queue = 0, runnable = 0, unplaceable = 0, claimed = 0, done = 0, poisoned = 0;
+  std::int64_t queue = 0, runnable = 0, unplaceable = 0, blocked = 0, claimed = 0, done = 0,
+               poisoned = 0;
   std::int64_t starting = 0, busy = 0, idle = 0, terminating = 0;
   std::string max_workers;
   double oldest_pending_seconds = 0;

@@ -95,6 +95,9 @@ struct Settings {
   std::chrono::days audit_retention{90};
   bool auto_create_pools = true;
   std::int64_t max_pools = 10'000;
+  std::int64_t flow_max_jobs = 1'000'000;
+  std::int64_t flow_max_depth = 16;
+  std::int64_t upstream_inline_limit_bytes = 262'144;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};
   std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval

@@ -56,6 +56,11 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.auto_create_pools = settings.auto_create_pools;
   rules.max_pools = settings.max_pools;
   rules.max_answer_bytes = static_cast<std::size_t>(settings.max_body_bytes);
+  rules.flow_max_jobs = settings.flow_max_jobs;
+  rules.flow_max_depth = settings.flow_max_depth;
+  // An answer with one job must not be larger than others may be.
+  rules.upstream_inline_limit_bytes = std::min(
+      static_cast<std::size_t>(settings.upstream_inline_limit_bytes), rules.max_answer_bytes);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
   rules.zones = findZone;

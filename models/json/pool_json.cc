@@ -30,6 +30,30 @@ std::optional<std::vector<ScheduledFloor>> readSchedules(ObjectReader& in, std::
   return schedules;
 }
 
+std::optional<std::vector<std::string>> readIds(ObjectReader& in, std::string_view name,
+                                                const FieldRule& rule,
+                                                std::vector<FieldError>& faults) {
+  const auto list =
+      in.array(name, static_cast<std::size_t>(rule.min), static_cast<std::size_t>(rule.max));
+  if (!list) return std::nullopt;
+  std::vector<std::string> ids;
+  std::size_t index = 0;
+  for (auto it = list->begin(); it != list->end(); ++it, ++index) {
+    auto id = (*it).string();
+    if (id && isValidId(*id)) {
+      ids.push_back(*std::move(id));
+    } else {
+      addFault(faults, {in.pointer(name) + "/" + std::to_string(index), "format",
+                        "must be 1 to 128 of A-Z a-z 0-9 . _ ~ : -"});
+    }
+  }
+  return ids;
+}
+
+void writeField(JsonWriter& out, std::string_view name, const std::vector<std::string>& ids) {
+  out.list(name, ids);
+}
+
 void writeField(JsonWriter& out, std::string_view name,
                 const std::vector<ScheduledFloor>& schedules) {
   out.key(name).beginArray();
@@ -58,6 +82,8 @@ std::optional<T> readField(ObjectReader& in, std::string_view name, const FieldR
                       static_cast<std::int64_t>(rule.max));
   } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
     return readSchedules(in, name, rule, faults);
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return readIds(in, name, rule, faults);
   } else if (rule.choices.empty()) {
     return in.id(name);
   } else {
@@ -131,7 +157,8 @@ void writePoolStats(JsonWriter& out, const PoolId& pool, const PoolStats& stats)
   out.beginObject().field("pool_id", pool);
   out.field("queue_depth", stats.pending).field("runnable", stats.runnable);
   out.field("unplaceable", stats.unplaceable);
-  out.field("delayed", stats.delayed).field("claimed", stats.claimed).field("done", stats.done);
+  out.field("delayed", stats.delayed).field("blocked", stats.blocked);
+  out.field("claimed", stats.claimed).field("done", stats.done);
   out.field("poisoned", stats.poisoned).field("cancelled", stats.cancelled);
   out.field("starting_workers", stats.starting_workers);
   out.field("active_workers", stats.active_workers).field("busy_workers", stats.busy_workers);

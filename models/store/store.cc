@@ -1,5 +1,7 @@
 #include "models/store/store.h"
 
+#include "models/store/sql/flow_settling.h"
+
 namespace muster {
 namespace {
 
@@ -7,6 +9,13 @@ constexpr Sql kFindSecret{"SELECT value FROM meta WHERE name = $1"};
 constexpr Sql kInsertSecret{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
 
 }  // namespace
+
+void Store::settleEnded() { FlowSettling(session).settleEnded(); }
+
+void Store::finish() {
+  settleEnded();
+  session.flush();
+}
 
 std::string Store::secret(const std::string& name) {
   {

@@ -114,10 +114,10 @@ TEST_F(Pools, only_an_empty_pool_is_deleted_unless_forced) {
 TEST_F(Pools, stats_of_a_pool_never_seen_are_zeros) {
   const Json::Value stats = pool_.stats();
   EXPECT_EQ(stats["pool_id"], pool_.name());
-  for (const char* name :
-       {"queue_depth", "runnable", "unplaceable", "delayed", "claimed", "done", "poisoned",
-        "cancelled", "active_workers", "starting_workers", "busy_workers", "idle_workers",
-        "terminating_workers", "lost_workers", "oldest_pending_seconds", "p95_wait_ms"}) {
+  for (const char* name : {"queue_depth", "runnable", "unplaceable", "delayed", "claimed", "done",
+                           "poisoned", "cancelled", "active_workers", "starting_workers",
+                           "busy_workers", "idle_workers", "terminating_workers", "lost_workers",
+                           "oldest_pending_seconds", "p95_wait_ms", "blocked"}) {
     ASSERT_TRUE(stats[name].isNumeric()) << name;
     EXPECT_EQ(stats[name].asDouble(), 0) << name;
   }

@@ -14,8 +14,8 @@ TEST(JobStatus, namesAreReadBack) {
     EXPECT_EQ(parseJobStatus(name(status)), status);
     names.insert(name(status));
   }
-  EXPECT_EQ(names,
-            (std::set<std::string_view>{"pending", "claimed", "done", "poisoned", "cancelled"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"pending", "claimed", "done", "poisoned",
+                                               "cancelled", "blocked"}));
 }
 
 TEST(JobStatus, isNothingElse) {
@@ -27,6 +27,7 @@ TEST(JobStatus, isNothingElse) {
 TEST(JobStatus, knowsWhatIsFinished) {
   EXPECT_FALSE(isFinished(JobStatus::kPending));
   EXPECT_FALSE(isFinished(JobStatus::kClaimed));
+  EXPECT_FALSE(isFinished(JobStatus::kBlocked));
   EXPECT_TRUE(isFinished(JobStatus::kDone));
   EXPECT_TRUE(isFinished(JobStatus::kPoisoned));
   EXPECT_TRUE(isFinished(JobStatus::kCancelled));

@@ -54,6 +54,8 @@ T sample() {
     return "x";
   } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
     return {{"0 8 * * *", "", 2}};
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return {"cpu"};
   } else {
     return T(1);
   }
@@ -89,6 +91,20 @@ TEST(PoolSettings, inForceAreTheGivenOnesOverTheDefaults) {
   EXPECT_EQ(settings.stale_threshold_seconds, 14) << "shown, although nobody set it";
   given.stale_threshold_seconds = 99;
   EXPECT_EQ(inForce(PoolSettings::builtIn(), given).stale_threshold_seconds, 99);
+}
+
+TEST(PoolSettings, children_go_into_the_pool_itself_or_those_that_are_listed) {
+  Pool pool;
+  pool.id = PoolId("p");
+  EXPECT_TRUE(mayAddChildren(pool, PoolId("p")));
+  EXPECT_FALSE(mayAddChildren(pool, PoolId("q")));
+  pool.settings.child_pools = std::vector<std::string>{};
+  EXPECT_TRUE(mayAddChildren(pool, PoolId("p")));
+  EXPECT_FALSE(mayAddChildren(pool, PoolId("q")));
+  pool.settings.child_pools = std::vector<std::string>{"q", "r"};
+  EXPECT_FALSE(mayAddChildren(pool, PoolId("p"))) << "it is not in the list";
+  EXPECT_TRUE(mayAddChildren(pool, PoolId("q")));
+  EXPECT_TRUE(mayAddChildren(pool, PoolId("r")));
 }
 
 TEST(PoolSettings, contradictionNamesTheField) {

@@ -84,7 +84,7 @@ PostgresLink::Outcome PostgresLink::runOnce(std::span<WaitingUnit> units, Isolat
       session.begin(now(begun), begun.versions);
       session.ahead = foresightOf(units);
       for (WaitingUnit& unit : units) unit.unit(*store_);
-      session.flush();
+      store_->finish();
       auto events = session.takeEvents();
       if (!events.empty()) db.notify();
       committing = true;

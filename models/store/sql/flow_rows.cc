@@ -75,6 +75,16 @@ std::optional<FlowRow> readOne(Session& s, Sql sql, const Args&... args) {
 
 }  // namespace
 
+std::vector<std::string> FlowRow::poolList() const {
+  std::vector<std::string> list;
+  for (std::size_t at = 0; at < pools.size();) {
+    const std::size_t end = std::min(pools.find(' ', at), pools.size());
+    list.push_back(pools.substr(at, end - at));
+    at = end + 1;
+  }
+  return list;
+}
+
 std::optional<FlowRow> FlowRows::find(const FlowId& id) { return readOne(s_, kFindFlow, id); }
 std::optional<FlowRow> FlowRows::at(std::int64_t seq) { return readOne(s_, kFlowAt, seq); }
 std::optional<FlowRow> FlowRows::ofJob(std::int64_t job) { return readOne(s_, kFlowOfJob, job); }

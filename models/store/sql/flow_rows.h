@@ -24,6 +24,8 @@ struct FlowRow {
   LevelCounts top;
   FlowTodo todo = FlowTodo::kNothing;
   std::int64_t todo_after = 0;
+
+  std::vector<std::string> poolList() const;
 };
 
 // Reads flows, and what of a flow belongs to a job.

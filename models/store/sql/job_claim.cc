@@ -1,6 +1,9 @@
 // Jobs are taken by workers.
+#include <algorithm>
+
 #include "models/json/job_json.h"
 #include "models/store/sql/circuits.h"
+#include "models/store/sql/flow_rows.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -48,7 +51,8 @@ constexpr Sql kLastTurn{"SELECT coalesce(max(turn), 0) FROM tenants WHERE pool_i
 constexpr Sql kFirstDue{
     "SELECT (SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 "
     "ORDER BY available_at LIMIT 1), "
-    "(SELECT expires_at FROM jobs WHERE status IN ('blocked', 'pending') AND expires_at IS NOT NULL "
+    "(SELECT expires_at FROM jobs WHERE status = 'pending' "
+    "AND status IN ('blocked', 'pending') AND expires_at IS NOT NULL "
     "ORDER BY expires_at LIMIT 1)"};
 constexpr Sql kNextDue{
     "SELECT available_at FROM jobs WHERE status = 'pending' AND delayed = 1 AND pool_id = $1 "
@@ -67,6 +71,11 @@ std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
   auto rows = s_.db.query(kFirstDue);
   rows.next();
   return {rows->maybeTime(0), rows->maybeTime(1)};
+}
+
+void Jobs::attachClaimed(std::span<Row> rows) {
+  const bool plain = std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
+  if (!plain) FlowRows(s_).attachClaimed(rows);
 }
 
 bool Jobs::mayClaim(const std::string& worker) const {
@@ -129,7 +138,7 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     constexpr int kDueAtOnce = 1000;
     const auto [due, expired] = firstDue();
     if (due && *due <= s_.now) promoteDue(kDueAtOnce);
-    if (expired && *expired <= s_.now) expirePending(kDueAtOnce);
+    if (expired && *expired <= s_.now) expirePending(kDueAtOnce, false);
     s_.due_until = s_.now;
   }
   const auto& lanes = Pools(s_).knownLanes(pool.id);
@@ -145,6 +154,7 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     if (!row) return jobs;
     s_.countMove(*row, JobStatus::kPending, JobStatus::kClaimed);
     emit(event_type::kJobClaimed, *row);
+    attachClaimed({&*row, 1});
     jobs.push_back(std::move(row->job));
     return jobs;
   }
@@ -175,10 +185,9 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
   // the same job has it.
   const std::string token = s_.random.token();
   jobs.reserve(found.size());
-  for (Row& row : found) {
-    take(row, pool, worker, token);
-    jobs.push_back(std::move(row.job));
-  }
+  for (Row& row : found) take(row, pool, worker, token);
+  attachClaimed(found);
+  for (Row& row : found) jobs.push_back(std::move(row.job));
   return jobs;
 }
 
@@ -193,6 +202,11 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
     return muster::fail(ErrorCode::kNotClaimable, std::move(why));
   };
   const Job& job = row->job;
+  if (job.status == JobStatus::kBlocked) {
+    attachFlow(*row);
+    return refuse("the job is blocked: " + std::to_string(job.flow ? job.flow->blocked_by : 0) +
+                  " of its edges are not met yet");
+  }
   if (job.status != JobStatus::kPending)
     return refuse("the job is " + std::string(name(job.status)));
   if (*pool.settings.paused) return refuse("the pool is paused");
@@ -223,6 +237,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   }
   if (allowed) circuits.probes(pool, id);
   take(*row, pool, worker, s_.random.token());
+  attachClaimed({&*row, 1});
   return std::move(row->job);
 }
 

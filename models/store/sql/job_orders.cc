@@ -1,5 +1,8 @@
 // Jobs at an operator's word: cancelled, tried again, removed.
 #include "models/store/sql/circuits.h"
+#include "models/store/sql/flow_retrying.h"
+#include "models/store/sql/flow_rows.h"
+#include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 
@@ -54,6 +57,7 @@ Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
   } else if (job.status != JobStatus::kCancelled) {
     return muster::fail(ErrorCode::kAlreadyFinished, "the job is " + std::string(name(job.status)));
   }
+  attachFlow(*row);
   return std::move(job);
 }
 
@@ -78,13 +82,25 @@ std::optional<JobId> Jobs::livingTwin(const Job& job) {
   return twin.next() ? std::optional(JobId(twin->string(0))) : std::nullopt;
 }
 
+Result<Job> Jobs::retryInFlow(Row& row) {
+  auto flow = FlowRows(s_).ofJob(row.seq);
+  if (!flow) return tl::unexpected(noJob(row.job.id));
+  const std::vector<std::int64_t> chosen{row.seq};
+  if (auto count = FlowRetrying(s_).retry(*flow, chosen); !count) {
+    return tl::unexpected(std::move(count).error());
+  }
+  return *find(row.job.id);
+}
+
 Result<Job> Jobs::retry(const JobId& id) {
+  FlowSettling(s_).settleEnded();
   auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
   if (job.status != JobStatus::kPoisoned && job.status != JobStatus::kCancelled) {
     return muster::fail(ErrorCode::kNotRetryable, "the job is " + std::string(name(job.status)));
   }
+  if ((row->links & job_link::kInFlow) != 0) return retryInFlow(*row);
   if (const auto twin = livingTwin(job)) {
     return muster::fail(ErrorCode::kNotRetryable,
                         "job " + twin->str() + " lives with the same unique_key");
@@ -115,6 +131,10 @@ Status Jobs::remove(const JobId& id, IfVersion if_version) {
   if (row->job.status == JobStatus::kClaimed) {
     return muster::fail(ErrorCode::kJobActive,
                         "worker '" + row->job.claimed_by + "' holds the job; cancel it first");
+  }
+  if ((row->links & job_link::kInFlow) != 0) {
+    return muster::fail(ErrorCode::kJobInFlow,
+                        "jobs of a flow go with it; cancel the job, or delete the flow");
   }
   removeRow(*row);
   return {};

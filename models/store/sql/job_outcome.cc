@@ -283,6 +283,7 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
   const RetryVerdict verdict =
       judgeFailure(job.attempts, job.max_retries, job.cancel_requested, excused ? excuse : report,
                    retryPolicyOf(*held, settings, with_data), s_.random.unit(), s_.now);
+  const std::string stopped_reason = stoppedReason(*held);
   Ending ending{verdict.status, verdict.attempts,       verdict.available_at,
                 "failed",       event_type::kJobFailed, ""};
   ending.error_class = std::move(error_class);
@@ -293,7 +294,7 @@ Result<Job> Jobs::fail(const JobId& id, const Reporter& by, const FailureReport&
   } else if (verdict.status == JobStatus::kCancelled) {
     ending.outcome = report.cancelled ? "cancelled" : "failed";
     ending.event = event_type::kJobCancelled;
-    ending.reason = "cancelled";
+    ending.reason = stopped_reason;
   }
   s_.countTry(job.claimed_by, false);
   endTry(*held, ending, report);
@@ -309,16 +310,24 @@ Result<Job> Jobs::release(const JobId& id, const Reporter& by, bool with_data) {
     if (repeatsEnding(*held, by, "released", "")) return std::move(job);
     return tl::unexpected(refuse(*held, by));
   }
+  const std::string stopped_reason = stoppedReason(*held);
   Ending ending{JobStatus::kPending, job.attempts - 1,         s_.now,
                 "released",          event_type::kJobReleased, ""};
   if (job.cancel_requested) {
     ending.status = JobStatus::kCancelled;
     ending.event = event_type::kJobCancelled;
-    ending.reason = "cancelled";
+    ending.reason = stopped_reason;
   }
   Circuits(s_).gaveBack(job.pool, id);
   endTry(*held, ending, {});
   return std::move(job);
+}
+
+// In a flow all jobs that are cancelled together have one reason.
+std::string Jobs::stoppedReason(const Row& row) {
+  const bool asked_by_flow =
+      (row.links & job_link::kInFlow) != 0 && row.job.cancel_requested && !row.job.reason.empty();
+  return asked_by_flow ? row.job.reason : "cancelled";
 }
 
 // The worker is gone or let go: the same rule as a failure, with another name. It says nothing
@@ -330,13 +339,14 @@ void Jobs::loseTry(Row& row, std::string_view reason, bool crashed, const Failur
   const RetryVerdict verdict =
       judgeFailure(job.attempts, job.max_retries, job.cancel_requested, report,
                    retryPolicyOf(row, settings, false), s_.random.unit(), s_.now);
+  const std::string stopped_reason = stoppedReason(row);
   Ending ending{verdict.status, verdict.attempts,           verdict.available_at,
                 reason,         event_type::kJobReassigned, reason,
                 crashed};
   if (verdict.status == JobStatus::kPoisoned) ending.event = event_type::kJobPoisoned;
   if (verdict.status == JobStatus::kCancelled) {
     ending.event = event_type::kJobCancelled;
-    ending.reason = "cancelled";
+    ending.reason = stopped_reason;
   }
   Circuits(s_).gaveBack(job.pool, job.id);
   endTry(row, ending, report);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "models/json/job_json.h"
+#include "models/store/sql/flow_rows.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/sql_array.h"
@@ -102,7 +103,12 @@ std::optional<Jobs::Row> Jobs::hold(const JobId& id, bool with_data) {
 std::optional<Job> Jobs::find(const JobId& id) {
   auto row = load(id, true);
   if (!row) return std::nullopt;
+  attachFlow(*row);
   return std::move(row->job);
+}
+
+void Jobs::attachFlow(Row& row) {
+  if (row.links != 0) FlowRows(s_).attach(row);
 }
 
 std::optional<std::string> Jobs::poolOf(const JobId& id) {
@@ -191,14 +197,20 @@ JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::strin
       newest(lanesOf(pool, filter.tenant), statuses, cursor.empty() ? kNoBound : std::stoll(cursor),
              from, static_cast<std::size_t>(limit) + 1);
   JobPage page;
+  std::vector<Row> found;
   std::size_t bytes = 0;
   const auto take = [&](Row row) {
     bytes += payloadBytes(row.job);
-    if (page.jobs.size() == static_cast<std::size_t>(limit)) return false;
-    if (bytes > kPageBytes && !page.jobs.empty()) return false;
-    page.next_cursor = std::to_string(row.seq);
-    page.jobs.push_back(std::move(row.job));
+    if (found.size() == static_cast<std::size_t>(limit)) return false;
+    if (bytes > kPageBytes && !found.empty()) return false;
+    found.push_back(std::move(row));
     return true;
+  };
+  const auto finish = [&](bool is_last) {
+    FlowRows(s_).attach(found);
+    if (!is_last) page.next_cursor = std::to_string(found.back().seq);
+    for (Row& row : found) page.jobs.push_back(std::move(row.job));
+    return page;
   };
   const std::size_t at_once = s_.db.hasPeers() ? kSentAtOnce : 1;
   for (std::size_t first = 0; first < seqs.size(); first += at_once) {
@@ -209,11 +221,10 @@ JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::strin
     auto rows = s_.db.hasPeers() ? s_.db.query(kFindSeqs, wanted.text())
                                  : s_.db.query(kFindSeq, seqs[first]);
     while (rows.next()) {
-      if (!take(readRow(*rows, true))) return page;
+      if (!take(readRow(*rows, true))) return finish(false);
     }
   }
-  page.next_cursor.clear();
-  return page;
+  return finish(true);
 }
 
 }  // namespace muster

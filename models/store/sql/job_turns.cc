@@ -143,7 +143,7 @@ std::size_t Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_se
 // One pass over the queue is enough: what is taken or corrected only ever moves back in it.
 std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
                                    const WorkerTraits& traits, int max) {
-  std::vector<Job> jobs;
+  std::vector<Row> jobs;
   PoolTurns& turns = turnsOf(pool);
   Servable may_serve{*this, pool.id, turns, traits};
   std::string token;  // one for all
@@ -182,10 +182,13 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
     if (token.empty()) token = s_.random.token();
     take(row, pool, worker, token);
     may_serve.took(row.lane);
-    jobs.push_back(std::move(row.job));
+    jobs.push_back(std::move(row));
   }
   if (!s_.db.hasPeers()) turns.heads.clear();
-  return jobs;
+  attachClaimed(jobs);
+  std::vector<Job> claimed;
+  for (Row& row : jobs) claimed.push_back(std::move(row.job));
+  return claimed;
 }
 
 }  // namespace muster

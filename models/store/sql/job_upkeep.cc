@@ -1,7 +1,11 @@
 // Jobs in bulk: what time, lost workers and operators do to many at once.
 #include <algorithm>
+#include <map>
 #include <string>
 
+#include "models/store/sql/flow_retrying.h"
+#include "models/store/sql/flow_rows.h"
+#include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -17,10 +21,12 @@ namespace {
   "ORDER BY available_at LIMIT $2" skip_locked " RETURNING pool_id, lane_id, priority, seq"
 constexpr Sql kPromote{MUSTER_PROMOTE("IN ", ")")};
 constexpr Sql kPromoteBesideOthers{MUSTER_PROMOTE("= ANY (ARRAY", " FOR UPDATE SKIP LOCKED))")};
-constexpr Sql kExpired{
-    MUSTER_SELECT_JOB
-    "WHERE j.status IN ('blocked', 'pending') AND j.expires_at IS NOT NULL "
-    "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
+#define MUSTER_EXPIRED(and_pending)                                                   \
+  MUSTER_SELECT_JOB                                                                   \
+  "WHERE j.status IN ('blocked', 'pending') AND j.expires_at IS NOT NULL " and_pending \
+  "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"
+constexpr Sql kExpired{MUSTER_EXPIRED("")};
+constexpr Sql kExpiredPending{MUSTER_EXPIRED("AND j.status = 'pending' ")};
 constexpr Sql kExpiredLeases{MUSTER_SELECT_JOB
                              "WHERE j.status = 'claimed' AND j.lease_expires_at < $1 "
                              "ORDER BY j.lease_expires_at, j.seq LIMIT $2 /*skip_locked j*/"};
@@ -60,8 +66,8 @@ std::int64_t Jobs::promoteDue(int limit) {
   return promoted;
 }
 
-std::int64_t Jobs::expirePending(int limit) {
-  auto rows = readAll(s_.db.query(kExpired, s_.now, limit));
+std::int64_t Jobs::expirePending(int limit, bool with_blocked) {
+  auto rows = readAll(s_.db.query(with_blocked ? kExpired : kExpiredPending, s_.now, limit));
   for (Row& row : rows) cancelWaiting(row, event_type::kJobExpired, "expired");
   return static_cast<std::int64_t>(rows.size());
 }
@@ -125,17 +131,33 @@ BulkStep Jobs::walk(const PoolId& pool, const BulkFilter& filter, const BulkPlac
 
 BulkStep Jobs::retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
                          int looks, std::int64_t most) {
-  return walk(pool, filter, from, looks, most, [this](Row& row) {
+  FlowSettling(s_).settleEnded();
+  std::map<std::int64_t, std::vector<std::int64_t>> in_flows;
+  BulkStep step = walk(pool, filter, from, looks, most, [&](Row& row) {
+    if ((row.links & job_link::kInFlow) != 0) {
+      const auto flow = FlowRows(s_).ofJob(row.seq);
+      if (flow) in_flows[flow->seq].push_back(row.seq);
+      return flow.has_value();
+    }
     // Of several with one unique_key the first lives from here on.
     if (livingTwin(row.job)) return false;
     retryRow(row);
     return true;
   });
+  for (const auto& [seq, jobs] : in_flows) {
+    auto flow = FlowRows(s_).at(seq);
+    // One that is being cancelled, or whose keys are taken, is passed over as a single job is.
+    const auto count = FlowRetrying(s_).retry(*flow, jobs);
+    if (!count) step.count -= static_cast<std::int64_t>(jobs.size());
+  }
+  return step;
 }
 
 BulkStep Jobs::purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
-                         int looks, std::int64_t most) {
-  return walk(pool, filter, from, looks, most, [this](const Row& row) {
+                         int looks, std::int64_t most, bool with_flow_jobs) {
+  FlowSettling(s_).settleEnded();
+  return walk(pool, filter, from, looks, most, [&](const Row& row) {
+    if ((row.links & job_link::kInFlow) != 0 && !with_flow_jobs) return false;
     removeRow(row);
     return true;
   });

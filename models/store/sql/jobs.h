@@ -99,8 +99,10 @@ class Jobs {
 
   // A pending job ends at once; the holder of a claimed one is asked to stop. kAlreadyFinished.
   Result<Job> cancel(const JobId& id, const std::string& reason);
-  // Poisoned or cancelled → pending with all tries before it; kNotRetryable.
+  // Poisoned or cancelled → pending with all tries before it; kNotRetryable. In a flow also what is
+  // downstream of it (FlowRetrying).
   Result<Job> retry(const JobId& id);
+  // kJobActive, kJobInFlow.
   Status remove(const JobId& id, IfVersion if_version = {});
 
   std::optional<Job> find(const JobId& id);
@@ -114,9 +116,9 @@ class Jobs {
   // Looks at `looks` jobs and changes up to `most` of them.
   BulkStep retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
                      std::int64_t most);
-  // Removes jobs, whatever their status.
+  // Removes jobs, whatever their status; those of flows only `with_flow_jobs`.
   BulkStep purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from, int looks,
-                     std::int64_t most);
+                     std::int64_t most, bool with_flow_jobs = false);
 
   // All leases of the worker that have not run out yet.
   std::vector<Lease> renewByWorker(const std::string& worker);
@@ -128,7 +130,8 @@ class Jobs {
 
   // Duties of the tick, each for up to `limit` jobs; how many there were.
   std::int64_t promoteDue(int limit);
-  std::int64_t expirePending(int limit);
+  // Without those that are blocked where others may be at work on what these wait for.
+  std::int64_t expirePending(int limit, bool with_blocked = true);
   std::int64_t expireLeases(int limit);
   std::int64_t removeFinished(Time before, int limit);
 
@@ -145,6 +148,10 @@ class Jobs {
   std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
   // As it is pushed; it is not in the store yet.
   Row newRow(const Pool& pool, const NewJob& job);
+  // Sets Job::flow where the job has to do with one.
+  void attachFlow(Row& row);
+  // The same for the worker that has claimed them.
+  void attachClaimed(std::span<Row> rows);
   // Writes new rows, in few steps where the database is far away, with their events and counters,
   // and gives them their numbers.
   void insert(std::span<Row> rows);
@@ -216,7 +223,10 @@ class Jobs {
   void loseTry(Row& row, std::string_view reason, bool crashed, const FailureReport& report = {});
   void leaveClaimed(const Row& row, JobStatus to);
   std::optional<JobId> livingTwin(const Job& job);
+  Result<Job> retryInFlow(Row& row);
   void cancelWaiting(Row& row, std::string_view event, const std::string& reason);
+  // The reason of a claimed job that was to stop, and did.
+  static std::string stoppedReason(const Row& row);
   void retryRow(Row& row);
 
   Session& s_;

@@ -198,11 +198,11 @@ Result<Pools::Saved> Pools::save(const PoolId& id, const PoolSettings& given,
   return Saved{find(id), false};
 }
 
-Status Pools::checkRoom() {
+Status Pools::checkRoom(std::int64_t more) {
   s_.lockLimits();  // or two services would count the same pools and each add one
   auto rows = s_.db.query(kCountPools);
   rows.next();
-  if (rows->integer(0) < s_.rules.max_pools) return {};
+  if (rows->integer(0) + more <= s_.rules.max_pools) return {};
   return fail(ErrorCode::kTooMany, "there are " + std::to_string(rows->integer(0)) +
                                        " pools already; delete one, or raise max_pools");
 }

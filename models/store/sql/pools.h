@@ -26,6 +26,9 @@ class Pools {
     std::shared_ptr<const Pool> pool;
     bool created;
   };
+  // kTooMany when there is no room for so many more pools.
+  Status checkRoom(std::int64_t more = 1);
+
   // Replaces the settings (or makes the pool); `if_version` guards it: kVersionMismatch.
   Result<Saved> put(const PoolId& id, const PoolSettings& settings, IfVersion if_version = {});
   // Changes what `changes` sets; kNotFound, kVersionMismatch.
@@ -61,7 +64,6 @@ class Pools {
   std::int64_t removeEmptyLanes(int limit);
 
  private:
-  Status checkRoom();  // kTooMany when there is none for one more pool
   Result<Saved> save(const PoolId& id, const PoolSettings& given, std::shared_ptr<const Pool> old);
   std::shared_ptr<const Pool> decode(const SqlRows& row);
   // Of the jobs that nobody can run, those that are due, by pool; `lanes` have a placement and

@@ -188,7 +188,7 @@ void SqliteStorage::runTransaction(const std::function<void()>& work) {
     const std::int64_t changes = connection_->changes();
     store_.session.begin(clock_.now(), std::nullopt);
     work();
-    store_.session.flush();
+    store_.finish();
     if (connection_->changes() != changes) ++begun_;
     connection_->commit();
     written_ = begun_.load();

@@ -67,6 +67,15 @@ TEST(TopView, jobsThatCannotBePlacedHaveAColumnWhileThereAreAny) {
   EXPECT_EQ(lines.at(4).substr(0, 35), "pool1      7         5            3");
 }
 
+TEST(TopView, blocked_jobs_have_a_column_while_there_are_any) {
+  auto snapshot = snapshotOf(2, 0);
+  snapshot.pools[1].blocked = 12;
+  const auto lines = renderTop(snapshot, 0, 0, false);
+  EXPECT_EQ(lines.at(2).substr(0, 37), "POOL   QUEUE  RUNNABLE  BLOCKED  CLAI");
+  EXPECT_EQ(lines.at(3).substr(0, 31), "pool0      7         5        -");
+  EXPECT_EQ(lines.at(4).substr(0, 31), "pool1      7         5       12");
+}
+
 TEST(TopView, saysWhenThereIsNothing) {
   const auto lines = renderTop(snapshotOf(0, 0), 80, 24, false);
   EXPECT_EQ(lines.at(2), "no pools");

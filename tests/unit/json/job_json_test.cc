@@ -345,6 +345,71 @@ TEST(WriteJob, showsEverythingThatIsThere) {
   }
 }
 
+JobFlow sampleJobFlow() {
+  JobFlow flow;
+  flow.id = FlowId("f1");
+  flow.flow_name = "report";
+  flow.round = 2;
+  flow.name = "merge";
+  return flow;
+}
+
+std::string shownWith(const JobFlow& flow, JobStatus status = JobStatus::kClaimed) {
+  Job job = sampleJob();
+  job.status = status;
+  job.flow = std::make_shared<const JobFlow>(flow);
+  JsonWriter out;
+  writeJob(out, job);
+  const std::string text = out.take();
+  EXPECT_TRUE(JsonDoc::parse(text)) << text;
+  return text.substr(text.find(R"("version":1)") + 11);
+}
+
+std::string claimedWith(const JobFlow& flow) {
+  Job job = sampleJob();
+  job.flow = std::make_shared<const JobFlow>(flow);
+  JsonWriter out;
+  writeClaimedJob(out, job);
+  const std::string text = out.take();
+  EXPECT_TRUE(JsonDoc::parse(text)) << text;
+  return text.substr(text.find(R"("version":1)") + 11);
+}
+
+TEST(WriteJob, shows_its_place_in_a_flow) {
+  JobFlow flow = sampleJobFlow();
+  flow.blocked_by = 3;
+  flow.upstream = "{}";
+  EXPECT_EQ(shownWith(flow), R"(,"flow_id":"f1","name":"merge"})");
+  EXPECT_EQ(shownWith(flow, JobStatus::kBlocked),
+            R"(,"flow_id":"f1","name":"merge","blocked_by":3})");
+  flow.parent = "j0";
+  flow.may_fail = true;
+  EXPECT_EQ(shownWith(flow), R"(,"flow_id":"f1","name":"merge","parent_id":"j0","may_fail":true})");
+}
+
+TEST(WriteJob, gives_the_claimer_the_flow_and_the_upstream_jobs) {
+  JobFlow flow = sampleJobFlow();
+  EXPECT_EQ(claimedWith(flow), R"(,"flow_id":"f1","name":"merge","lease_token":"secret",)"
+                               R"("attempt":2,"flow":{"flow_id":"f1","name":"report","round":2}})");
+  flow.flow_name = "";
+  flow.upstream = R"({"items":[],"count":0,"truncated":false})";
+  EXPECT_EQ(claimedWith(flow), R"(,"flow_id":"f1","name":"merge","lease_token":"secret",)"
+                               R"("attempt":2,"flow":{"flow_id":"f1","round":2},)"
+                               R"("upstream":{"items":[],"count":0,"truncated":false}})");
+}
+
+TEST(WriteJob, a_callback_is_outside_of_its_flow_and_its_claimer_knows_how_that_ended) {
+  JobFlow flow;
+  flow.id = FlowId("f1");
+  flow.flow_name = "report";
+  flow.flow_status = "failed";
+  flow.callback = "ended";
+  EXPECT_EQ(shownWith(flow), "}");
+  EXPECT_EQ(claimedWith(flow),
+            R"(,"lease_token":"secret","attempt":2,"flow":{"flow_id":"f1",)"
+            R"("name":"report","round":1,"status":"failed","callback":"ended"}})");
+}
+
 TEST(WriteAttempt, showsHowATryEnded) {
   Attempt attempt;
   attempt.attempt = 1;

@@ -25,6 +25,8 @@ T allowed(const FieldRule& rule) {
     return true;
   } else if constexpr (std::is_same_v<T, std::vector<ScheduledFloor>>) {
     return {{"0 8 * * 1-5", "Europe/Berlin", 5}, {"0 18 * * *", "", 0}};
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return {"cpu", "net.eu"};
   } else {
     return static_cast<T>(rule.max);
   }
@@ -70,11 +72,13 @@ TEST(PoolJson, notesAllFaultsInAllGroups) {
               "worker_mode":"twice","paused":"yes","template":"a b",
               "scaling":{"mode":"x","max_workers":-1,"speed":1},
               "retry":{"jitter":1.5,"base_ms":0.5},
-              "limits":{"per_tenant_concurrency":0},"colour":"red"})",
+              "limits":{"per_tenant_concurrency":0},"colour":"red",
+              "child_pools":["ok",7,"a b",""]})",
           faults);
   std::sort(faults.begin(), faults.end());
   EXPECT_EQ(faults,
-            (Lines{"/colour unknown_field", "/heartbeat_interval_seconds type",
+            (Lines{"/child_pools/1 format", "/child_pools/2 format", "/child_pools/3 format",
+                   "/colour unknown_field", "/heartbeat_interval_seconds type",
                    "/lease_seconds range", "/limits/per_tenant_concurrency range", "/paused type",
                    "/retry/base_ms type", "/retry/jitter range", "/scaling/max_workers range",
                    "/scaling/mode choice", "/scaling/speed unknown_field",
@@ -110,12 +114,14 @@ TEST(PoolJson, writesStatsAsFlatNumbers) {
   stats.pending = 3;
   stats.runnable = 2;
   stats.unplaceable = 1;
+  stats.blocked = 7;
   stats.oldest_pending_seconds = 1.5;
   JsonWriter out;
   writePoolStats(out, PoolId("p"), stats);
   EXPECT_EQ(
       out.take(),
-      R"({"pool_id":"p","queue_depth":3,"runnable":2,"unplaceable":1,"delayed":0,"claimed":0,"done":0,)"
+      R"({"pool_id":"p","queue_depth":3,"runnable":2,"unplaceable":1,"delayed":0,"blocked":7,)"
+      R"("claimed":0,"done":0,)"
       R"("poisoned":0,"cancelled":0,"starting_workers":0,"active_workers":0,"busy_workers":0,)"
       R"("idle_workers":0,"terminating_workers":0,"lost_workers":0,)"
       R"("oldest_pending_seconds":1.5,"p95_wait_ms":0})");
