@@ -7,6 +7,7 @@
 #include "models/clock.h"
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
+#include "tests/store/flow_uses.h"
 #include "tests/support/postgres_server.h"
 
 namespace muster::test {
@@ -32,11 +33,11 @@ std::vector<std::string> fullWalks(const std::string& plan) {
   bool is_walk = false;
   while (std::getline(lines, line)) {
     if (is_walk && line.find("Index Cond") == std::string::npos) walks.push_back(before);
-    is_walk = line.find("Index") != std::string::npos &&
-              line.find("Scan using") != std::string::npos &&
-              before.find("Limit") == std::string::npos &&
-              (line.find(" on job") != std::string::npos ||
-               line.find(" on workers") != std::string::npos);
+    is_walk =
+        line.find("Index") != std::string::npos && line.find("Scan using") != std::string::npos &&
+        before.find("Limit") == std::string::npos &&
+        (line.find(" on job") != std::string::npos || line.find(" on flow_") != std::string::npos ||
+         line.find(" on workers") != std::string::npos);
     before = line;
   }
   return walks;
@@ -98,6 +99,7 @@ void PostgresPlan::passJobs(int count) {
       s.jobs().push(*pool, job);
     }
   });
+  useFlows(*storage_, std::min(count, 900));
   delayed_ += count / 10;
   write([this](Store& s) {
     const auto pool = s.pools().find(PoolId("q"));
@@ -129,11 +131,13 @@ TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {
        {"placed AS (SELECT", "SET status = 'done'", "ORDER BY available_at LIMIT 1)",
         "worker_id = ANY", "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT",
         "UPDATE jobs SET", "SET delayed = 0", "SELECT first.lane_id", "AS wanted(lane, turn)",
-        "j.created_at FROM jobs", "GROUP BY 1"}) {
+        "j.created_at FROM jobs", "GROUP BY 1", "UPDATE flow_jobs SET", "UPDATE flows SET",
+        "FROM flow_edges", "SET status = 'cancelled'", "FROM flow_jobs"}) {
     const auto plans = plansOf(log, statement);
     EXPECT_FALSE(plans.empty()) << statement;
     for (const std::string& plan : plans) {
-      for (const char* table : {"jobs", "job_payloads", "job_results", "workers"}) {
+      for (const char* table : {"jobs", "job_payloads", "job_results", "workers", "flow_jobs",
+                                "flow_edges", "flow_callbacks"}) {
         EXPECT_EQ(plan.find("Seq Scan on " + std::string(table)), std::string::npos) << plan;
       }
       EXPECT_EQ(plan.find("Bitmap"), std::string::npos) << plan;

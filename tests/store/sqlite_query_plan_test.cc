@@ -5,58 +5,17 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "models/clock.h"
 #include "models/store/sql/load_history.h"
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
+#include "tests/store/flow_uses.h"
+#include "tests/store/sqlite_statement_log.h"
 
 namespace muster::test {
 namespace {
-
-// Notes the text of every statement that runs on any connection opened while it lives.
-class StatementLog {
- public:
-  StatementLog() {
-    current_ = this;
-    sqlite3_auto_extension(reinterpret_cast<void (*)()>(&StatementLog::attach));
-  }
-  ~StatementLog() {
-    sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&StatementLog::attach));
-    current_ = nullptr;
-  }
-  StatementLog(const StatementLog&) = delete;
-  StatementLog& operator=(const StatementLog&) = delete;
-
-  std::set<std::string> texts() {
-    const std::lock_guard lock(mutex_);
-    return {texts_.begin(), texts_.end()};
-  }
-  // How many statements that ran hold `part`.
-  std::ptrdiff_t count(const std::string& part) {
-    const std::lock_guard lock(mutex_);
-    return std::count_if(texts_.begin(), texts_.end(), [&part](const std::string& text) {
-      return text.find(part) != std::string::npos;
-    });
-  }
-
- private:
-  static int attach(sqlite3* db, char**, const void*) {
-    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, &StatementLog::note, current_);
-  }
-  static int note(unsigned, void* log, void* statement, void*) {
-    auto& self = *static_cast<StatementLog*>(log);
-    const std::lock_guard lock(self.mutex_);
-    self.texts_.insert(sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
-    return 0;
-  }
-
-  static inline StatementLog* current_ = nullptr;
-  std::mutex mutex_;
-  std::multiset<std::string> texts_;
-};
 
 using Plan = std::vector<std::string>;
 
@@ -165,6 +124,7 @@ class SqliteQueryPlanTest : public testing::Test {
       options.url = "sqlite:" + file;
       auto storage = openStorage(options, clock_).value();
       useEverything(*storage);
+      useFlows(*storage, 3);
     }
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
