@@ -11,18 +11,6 @@ constexpr std::size_t kPayloadBytes = 256;
 constexpr int kBatch = 1000;
 constexpr int kClaim = 100;
 
-// The text after `key` up to the next quote; moves `at` behind it. Good for what the service
-// writes, where ids and tokens hold no escapes.
-std::string_view quoted(std::string_view body, std::string_view key, std::size_t& at) {
-  const auto found = body.find(key, at);
-  if (found == std::string_view::npos) return {};
-  const auto begin = found + key.size();
-  const auto end = body.find('"', begin);
-  if (end == std::string_view::npos) return {};
-  at = end;
-  return body.substr(begin, end - begin);
-}
-
 constexpr std::string_view kId = R"("id":")";
 constexpr std::string_view kToken = R"("lease_token":")";
 
@@ -61,13 +49,90 @@ class ClaimAndKeep : public Conversation {
     const auto token = quoted(body, kToken, at);
     if (status != 200 || token.empty()) return false;
     const std::lock_guard lock(held_.mutex);
-    held_.reports.push_back(doneReport(id, token));
+    held_.jobs.push_back({std::string(id), std::string(token)});
     return true;
   }
 
  private:
   const std::string claim_;
   Held& held_;
+};
+
+std::string completeRequest(std::string_view id, std::string_view token) {
+  return postRequest(fmt::format("/v1/jobs/{}/complete", id),
+                     fmt::format(R"({{"lease_token":"{}"}})", token));
+}
+
+// Those that are held are taken in slices.
+class Held100 : public Conversation {
+ public:
+  Held100(std::string pool, std::span<const HeldJob> jobs, std::atomic<std::size_t>& next)
+      : pool_(std::move(pool)), jobs_(jobs), next_(next) {}
+  std::string_view next() override {
+    const std::size_t first = next_.fetch_add(kClaim);
+    request_ = doneReports(pool_, jobs_.subspan(first, kClaim));
+    return request_;
+  }
+  bool heard(int status, std::string_view body) override {
+    return status == 200 && body.find(R"("problem")") == std::string_view::npos;
+  }
+
+ private:
+  const std::string pool_;
+  const std::span<const HeldJob> jobs_;
+  std::atomic<std::size_t>& next_;
+  std::string request_;
+};
+
+class HeldOne : public Conversation {
+ public:
+  HeldOne(std::span<const HeldJob> jobs, std::atomic<std::size_t>& next)
+      : jobs_(jobs), next_(next) {}
+  std::string_view next() override {
+    const HeldJob& job = jobs_[next_.fetch_add(1)];
+    request_ = completeRequest(job.id, job.token);
+    return request_;
+  }
+  bool heard(int status, std::string_view) override { return status == 200; }
+
+ private:
+  const std::span<const HeldJob> jobs_;
+  std::atomic<std::size_t>& next_;
+  std::string request_;
+};
+
+class WorkOff : public Conversation {
+ public:
+  WorkOff(const std::string& pool, int connection, WorkedOff& work)
+      : claim_(postRequest(fmt::format("/v1/pools/{}/claim", pool),
+                           fmt::format(R"({{"worker_id":"bench-{}","wait_seconds":1}})",
+                                       connection))),
+        work_(work) {}
+
+  std::string_view next() override { return complete_.empty() ? claim_ : complete_; }
+
+  bool heard(int status, std::string_view body) override {
+    if (!complete_.empty()) {
+      complete_.clear();
+      if (work_.done.fetch_add(1) + 1 == work_.jobs) {
+        work_.finished = std::chrono::steady_clock::now();
+        work_.over = true;
+      }
+      return status == 200;
+    }
+    if (status == 204) return true;
+    std::size_t at = 0;
+    const auto id = quoted(body, kId, at);
+    const auto token = quoted(body, kToken, at);
+    if (status != 200 || token.empty()) return false;
+    complete_ = completeRequest(id, token);
+    return true;
+  }
+
+ private:
+  const std::string claim_;
+  std::string complete_;  // empty: a claim is next
+  WorkedOff& work_;
 };
 
 class ClaimAndComplete : public Conversation {
@@ -87,8 +152,7 @@ class ClaimAndComplete : public Conversation {
     const auto id = quoted(body, kId, at);
     const auto token = quoted(body, kToken, at);
     if (status != 200 || token.empty()) return false;
-    complete_ = postRequest(fmt::format("/v1/jobs/{}/complete", id),
-                            fmt::format(R"({{"lease_token":"{}"}})", token));
+    complete_ = completeRequest(id, token);
     return true;
   }
 
@@ -144,6 +208,26 @@ class BulkLoop : public Conversation {
 
 }  // namespace
 
+std::string_view quoted(std::string_view body, std::string_view key, std::size_t& at) {
+  const auto found = body.find(key, at);
+  if (found == std::string_view::npos) return {};
+  const auto begin = found + key.size();
+  const auto end = body.find('"', begin);
+  if (end == std::string_view::npos) return {};
+  at = end;
+  return body.substr(begin, end - begin);
+}
+
+std::string doneReports(const std::string& pool, std::span<const HeldJob> jobs) {
+  std::string items;
+  for (const HeldJob& job : jobs) {
+    if (!items.empty()) items += ',';
+    items += doneReport(job.id, job.token);
+  }
+  return postRequest(fmt::format("/v1/pools/{}/reports", pool),
+                     fmt::format(R"({{"items":[{}]}})", items));
+}
+
 std::string payload() { return '"' + std::string(kPayloadBytes - 2, 'x') + '"'; }
 
 std::string jobBody(const std::string& extra) {
@@ -180,6 +264,21 @@ MakeConversation claimAndComplete(const std::string& pool) {
 MakeConversation claimAndKeep(const std::string& pool, Held& held) {
   return [pool, &held](int connection) {
     return std::make_unique<ClaimAndKeep>(pool, connection, held);
+  };
+}
+
+MakeConversation completeHeld(std::span<const HeldJob> jobs, std::atomic<std::size_t>& next) {
+  return [jobs, &next](int) { return std::make_unique<HeldOne>(jobs, next); };
+}
+
+MakeConversation reportHeld(const std::string& pool, std::span<const HeldJob> jobs,
+                            std::atomic<std::size_t>& next) {
+  return [pool, jobs, &next](int) { return std::make_unique<Held100>(pool, jobs, next); };
+}
+
+MakeConversation workOff(const std::string& pool, WorkedOff& work) {
+  return [pool, &work](int connection) {
+    return std::make_unique<WorkOff>(pool, connection, work);
   };
 }
 

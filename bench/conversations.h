@@ -1,9 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/load.h"
@@ -26,12 +29,36 @@ MakeConversation repeat(std::string request, int status, std::string must_contai
 MakeConversation claimAndComplete(const std::string& pool);
 
 // What claims brought, until it is reported.
+struct HeldJob {
+  std::string id, token;
+};
 struct Held {
   std::mutex mutex;
-  std::vector<std::string> reports;  // "done" of each job, as JSON
+  std::vector<HeldJob> jobs;
 };
+// The request that reports these as done.
+std::string doneReports(const std::string& pool, std::span<const HeldJob> jobs);
 // Claims jobs one by one and keeps them. The pool must not run dry.
 MakeConversation claimAndKeep(const std::string& pool, Held& held);
+// Completes jobs that are held, one by one. Must not be asked for more than there are.
+MakeConversation completeHeld(std::span<const HeldJob> jobs, std::atomic<std::size_t>& next);
+// The same in reports of 100.
+MakeConversation reportHeld(const std::string& pool, std::span<const HeldJob> jobs,
+                            std::atomic<std::size_t>& next);
+
+// Claims and completes, one request after the other, until so many jobs are done; then `over` is
+// true. A pool without work is asked again.
+struct WorkedOff {
+  std::int64_t jobs = 0;
+  std::atomic<std::int64_t> done = 0;
+  std::chrono::steady_clock::time_point finished;  // read it when `over` is true
+  std::atomic<bool> over = false;
+};
+MakeConversation workOff(const std::string& pool, WorkedOff& work);
+
+// The text between `key` and the next quote, from `at` on, which moves behind it. Good for what the
+// service writes, where ids and tokens hold no escapes.
+std::string_view quoted(std::string_view body, std::string_view key, std::size_t& at);
 
 // A loop worker that also produces: pushes 1000 jobs in one request, then ten times reports the
 // 100 it holds as done and claims the next 100 in one request. Adds the finished jobs to `done`.

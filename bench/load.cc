@@ -135,6 +135,7 @@ struct Run {
   explicit Run(const LoadLimit& given) : limit(given), left(given.requests) {}
 
   bool mayAsk(SteadyClock::time_point began, SteadyClock::time_point now) {
+    if (limit.over != nullptr) return !*limit.over;
     if (limit.requests > 0) return left.fetch_sub(1, std::memory_order_relaxed) > 0;
     return secondsBetween(began, now) < limit.seconds;
   }

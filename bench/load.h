@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,10 +22,11 @@ class Conversation {
 };
 using MakeConversation = std::function<std::unique_ptr<Conversation>(int connection)>;
 
-// A run ends after this time or this many requests, whichever is set.
+// A run ends after this time, after this many requests, or when this is true, whichever is set.
 struct LoadLimit {
   double seconds = 0;
   std::int64_t requests = 0;
+  const std::atomic<bool>* over = nullptr;
 };
 
 struct LoadResult {

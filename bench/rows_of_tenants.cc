@@ -1,6 +1,5 @@
 // What many tenants cost: claims from a pool where a thousand take turns.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "bench/conversations.h"
 #include "bench/rows.h"
@@ -38,12 +37,7 @@ struct Side {
   void sampleClaims(const Workshop& shop) {
     Held held;
     shop.sample(claims, *server, kConnections, claimAndKeep(kPool, held), {.requests = kTenants});
-    shop.measure(
-        *server, 1,
-        repeat(postRequest(fmt::format("/v1/pools/{}/reports", kPool),
-                           fmt::format(R"({{"items":[{}]}})", fmt::join(held.reports, ","))),
-               200),
-        {.requests = 1});
+    shop.measure(*server, 1, repeat(doneReports(kPool, held.jobs), 200), {.requests = 1});
     shop.measure(*server, 1, push, {.requests = 1});
   }
   void sampleTurns(const Workshop& shop) {

@@ -65,6 +65,12 @@ std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
       options_.folder);
 }
 
+std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
+                                                 const std::string& store) const {
+  return configured(name,
+                    fmt::format("store: {}\nlease_seconds: 3600\ntriggers: []\n", store));
+}
+
 std::unique_ptr<ServerProcess> Workshop::configured(const std::string& name,
                                                     const std::string& settings) const {
   const std::string file = path(name + ".yml");

@@ -58,6 +58,9 @@ class Workshop {
   // On the database of that name, which is made when it is new.
   std::unique_ptr<ServerProcess> service(const std::string& name, Durability durability) const;
 
+  // On the PostgreSQL database at this address.
+  std::unique_ptr<ServerProcess> service(const std::string& name, const std::string& store) const;
+
   // On a folder of that name, with these lines of muster.yml.
   std::unique_ptr<ServerProcess> configured(const std::string& name,
                                             const std::string& settings) const;

@@ -1,10 +1,11 @@
 // Claims and completes jobs that do nothing, one at a time on each of CONCURRENCY tracks, as the
-// peer's own documentation has it done:  node peer.mjs pg-boss|graphile-worker URL JOBS CONCURRENCY
-// Prints the jobs per second.
+// peer's own documentation has it done:
+//   node peer.mjs pg-boss|graphile-worker|pg-boss-flow URL JOBS CONCURRENCY [SHAPE]
+// Prints the jobs per second; of a flow with its creation.
 import {PgBoss} from 'pg-boss';
 import {Logger, makeWorkerUtils, run} from 'graphile-worker';
 
-const [peer, url, jobsText, concurrencyText] = process.argv.slice(2);
+const [peer, url, jobsText, concurrencyText, shape] = process.argv.slice(2);
 const jobs = Number(jobsText);
 const concurrency = Number(concurrencyText);
 const data = {page: 1, url: 'https://example.org/a/page', words: ['one', 'two', 'three']};
@@ -22,6 +23,46 @@ async function pgBoss() {
     for (;;) {
       const [job] = await boss.fetch('bench');
       if (!job) return;
+      await boss.complete('bench', job.id);
+      ++done;
+    }
+  };
+  await Promise.all(Array.from({length: concurrency}, track));
+  const seconds = (performance.now() - began) / 1000;
+  await boss.stop({graceful: false});
+  return done / seconds;
+}
+
+// What job i comes after: the same shapes as in rows_of_flows.cc.
+function upstreamOf(i) {
+  if (shape === 'fan-out') return i > 0 ? [0] : [];
+  if (shape === 'chain') return i > 0 ? [i - 1] : [];
+  if (shape === 'fan-in') return i === jobs - 1 ? Array.from({length: i}, (_, k) => k) : [];
+  if (i < 100) return [];
+  const layer = (Math.floor(i / 100) - 1) * 100;
+  return Array.from({length: 10}, (_, k) => layer + (i + k) % 100);
+}
+
+// The peer tells dependents in the background, at best once a second. Here a track that finds
+// nothing has it done at once, which is as fast as the peer can be.
+async function pgBossFlow() {
+  const boss = new PgBoss({connectionString: url, max: concurrency, supervise: false, schedule: false});
+  await boss.start();
+  await boss.createQueue('bench');
+  const flow = Array.from({length: jobs}, (_, i) => ({
+    ref: `j${i}`, name: 'bench', data, dependsOn: upstreamOf(i).map((k) => `j${k}`)}));
+  let done = 0;
+  let telling;
+  const tell = () => telling ??= boss.resolveFlow().finally(() => { telling = undefined; });
+  const began = performance.now();
+  await boss.flow(flow);
+  const track = async () => {
+    while (done < jobs) {
+      const [job] = await boss.fetch('bench');
+      if (!job) {
+        await tell();
+        continue;
+      }
       await boss.complete('bench', job.id);
       ++done;
     }
@@ -58,6 +99,6 @@ async function graphileWorker() {
   return done / seconds;
 }
 
-const rate = await {'pg-boss': pgBoss, 'graphile-worker': graphileWorker}[peer]();
+const rate = await {'pg-boss': pgBoss, 'graphile-worker': graphileWorker, 'pg-boss-flow': pgBossFlow}[peer]();
 console.log(rate.toFixed(1));
 process.exit(0);

@@ -43,10 +43,6 @@ std::int64_t numberOf(std::string_view text, std::int64_t otherwise) {
   return number;
 }
 
-tl::unexpected<Error> noFlow(const FlowId& id) {
-  return fail(ErrorCode::kNotFound, "there is no flow '" + id.str() + "'");
-}
-
 bool mayRead(const Grants& grants, const std::vector<std::string>& pools) {
   return !pools.empty() && std::all_of(pools.begin(), pools.end(), [&](const std::string& pool) {
     return permitsIn(grants, Scope::kRead, pool);

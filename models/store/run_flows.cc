@@ -23,10 +23,6 @@ constexpr Sql kCloseFlow{
     "UPDATE flows SET closed = 1, version = version + 1, "
     "todo = CASE WHEN todo = 0 AND top_open = 0 THEN 1 ELSE todo END WHERE flow_seq = $1"};
 
-tl::unexpected<Error> noFlow(const FlowId& id) {
-  return fail(ErrorCode::kNotFound, "there is no flow '" + id.str() + "'");
-}
-
 // The verdicts of what has ended in this transaction are told before anything is built on them.
 FlowRows settled(Store& store) {
   store.settleEnded();

@@ -9,7 +9,7 @@
 namespace muster::test {
 namespace {
 
-constexpr int kJobs = 5000;
+constexpr int kCrashJobs = 5000;
 const std::string kFanOut = "fan-out";
 
 class FlowCrash : public testing::Test {
@@ -21,7 +21,7 @@ class FlowCrash : public testing::Test {
         "/v1/flows", R"({"open":true,"jobs":[{"name":"first","pool_id":"fan-out","data":0}]})");
     ASSERT_EQ(made.status, 201) << made;
     flow_ = "/v1/flows/" + made.json["flow"]["flow_id"].asString();
-    for (int begin = 0; begin < kJobs; begin += 1000) {
+    for (int begin = 0; begin < kCrashJobs; begin += 1000) {
       std::string jobs;
       for (int i = begin; i < begin + 1000; ++i) {
         jobs += fmt::format(R"({}{{"name":"n{}","pool_id":"fan-out","data":{},"after":["first"]}})",
@@ -31,7 +31,7 @@ class FlowCrash : public testing::Test {
       ASSERT_EQ(added.status, 201) << added.body.substr(0, 500);
     }
     ASSERT_EQ(client.http().post(flow_ + "/close").status, 200);
-    ASSERT_EQ(client.stats()["blocked"], kJobs);
+    ASSERT_EQ(client.stats()["blocked"], kCrashJobs);
   }
   void endFirst() {
     PoolClient client(service_.url(), kFanOut);
@@ -75,8 +75,8 @@ TEST_F(FlowCrash, a_fan_out_goes_on_where_a_crash_cut_it_off) {
   service_.start();
   EXPECT_TRUE(eventually(kPatience, [&] { return blocked() == 0; })) << service_.log();
   PoolClient client(service_.url(), kFanOut);
-  EXPECT_EQ(client.stats()["queue_depth"], kJobs);
-  EXPECT_EQ(workOnAll().size(), static_cast<std::size_t>(kJobs));
+  EXPECT_EQ(client.stats()["queue_depth"], kCrashJobs);
+  EXPECT_EQ(workOnAll().size(), static_cast<std::size_t>(kCrashJobs));
   EXPECT_TRUE(eventually(kPatience, [&] {
     return client.http().get(flow_).json["flow"]["status"] == "succeeded" ||
            client.http().get(flow_).json["status"] == "succeeded";
@@ -90,7 +90,7 @@ TEST_F(FlowCrash, a_cancel_goes_on_where_a_crash_cut_it_off) {
   service_.kill9();
   service_.start();
   PoolClient client(service_.url(), kFanOut);
-  EXPECT_TRUE(eventually(kPatience, [&] { return client.stats()["cancelled"] == kJobs + 1; }))
+  EXPECT_TRUE(eventually(kPatience, [&] { return client.stats()["cancelled"] == kCrashJobs + 1; }))
       << service_.log();
   EXPECT_TRUE(client.claim("w").empty());
   EXPECT_EQ(service_.stop(), 0) << service_.log();

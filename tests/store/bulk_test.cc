@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "tests/store/store_fixture.h"
 
 namespace muster::test {
@@ -16,9 +18,8 @@ class BulkTest : public StoreTest {
     return write([&](Store& s) { return s.jobs().cancel(id, "").value(); });
   }
   // In steps of `looks` jobs, up to `most` in all.
-  using Many = BulkStep (Jobs::*)(const PoolId&, const BulkFilter&, const BulkPlace&, int,
-                                  std::int64_t);
-  std::int64_t inSteps(Many many, const BulkFilter& filter, int looks, std::int64_t most) {
+  using Step = std::function<BulkStep(Jobs&, const BulkPlace& from, std::int64_t most)>;
+  std::int64_t inSteps(const Step& take, int looks, std::int64_t most) {
     std::int64_t total = 0;
     std::optional<BulkPlace> from = BulkPlace{};
     for (int steps = 0; from; ++steps) {
@@ -26,7 +27,7 @@ class BulkTest : public StoreTest {
       if (steps == 1000) break;
       const auto step = write([&](Store& s) {
         Jobs jobs = s.jobs();
-        return (jobs.*many)(PoolId("p"), filter, *from, looks, most - total);
+        return take(jobs, *from, most - total);
       });
       EXPECT_LE(step.count, looks);
       total += step.count;
@@ -35,10 +36,18 @@ class BulkTest : public StoreTest {
     return total;
   }
   std::int64_t retry(const BulkFilter& filter, int looks = 100, std::int64_t most = 1000) {
-    return inSteps(&Jobs::retryMany, filter, looks, most);
+    return inSteps(
+        [&](Jobs& jobs, const BulkPlace& from, std::int64_t left) {
+          return jobs.retryMany(PoolId("p"), filter, from, looks, left);
+        },
+        looks, most);
   }
   std::int64_t purge(const BulkFilter& filter, int looks = 100, std::int64_t most = 1000) {
-    return inSteps(&Jobs::purgeMany, filter, looks, most);
+    return inSteps(
+        [&](Jobs& jobs, const BulkPlace& from, std::int64_t left) {
+          return jobs.purgeMany(PoolId("p"), filter, from, looks, left);
+        },
+        looks, most);
   }
   // The jobs that would be retried, newest first; all of it is undone.
   Names chosenBy(const BulkFilter& filter) {

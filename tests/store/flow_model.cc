@@ -5,14 +5,11 @@
 namespace muster::test {
 namespace {
 
-using Verdict = FlowModel::Verdict;
-using Condition = FlowModel::Condition;
-
 // Empty: the edge is met.
-std::string refusal(Condition when, Verdict verdict) {
-  if (when == Condition::kAfterAny) return "";
-  if (verdict == Verdict::kSucceeded) return when == Condition::kAfter ? "" : "not_needed";
-  if (verdict == Verdict::kFailed) return when == Condition::kAfter ? "upstream_failed" : "";
+std::string refusal(EdgeCondition when, Verdict verdict) {
+  if (when == EdgeCondition::kAfterAny) return "";
+  if (verdict == Verdict::kSucceeded) return when == EdgeCondition::kAfter ? "" : "not_needed";
+  if (verdict == Verdict::kFailed) return when == EdgeCondition::kAfter ? "upstream_failed" : "";
   return verdict == Verdict::kCancelled ? "upstream_cancelled" : "not_needed";
 }
 

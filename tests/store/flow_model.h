@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/job.h"
+#include "models/policy/verdict.h"
 
 namespace muster::test {
 
@@ -14,11 +15,9 @@ namespace muster::test {
 // edges are worked out anew each time, by the tables of the contract. Jobs go by their places.
 class FlowModel {
  public:
-  enum class Condition { kAfter, kAfterFailure, kAfterAny };
-  enum class Verdict { kSucceeded, kFailed, kCancelled, kSkipped };
   struct Edge {
     int from;
-    Condition when;
+    EdgeCondition when;
   };
   struct Member {
     std::string id, name;

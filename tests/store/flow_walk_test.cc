@@ -21,7 +21,7 @@ class FlowWalkTest : public FlowTest {
     FlowModel model;
     std::size_t fired = 0;  // callbacks that were seen
   };
-  struct Place {
+  struct Spot {
     Walk* walk = nullptr;
     int job = 0;
     FlowModel::Member& member() const { return walk->model.jobs[static_cast<std::size_t>(job)]; }
@@ -32,20 +32,20 @@ class FlowWalkTest : public FlowTest {
   Time now() const { return clock.now(); }
 
   template <class Fits>
-  std::optional<Place> any(Fits fits) {
-    std::vector<Place> places;
+  std::optional<Spot> any(Fits fits) {
+    std::vector<Spot> spots;
     for (Walk& walk : walks) {
       for (std::size_t i = 0; i < walk.model.jobs.size(); ++i) {
-        const Place place{&walk, static_cast<int>(i)};
-        if (fits(place)) places.push_back(place);
+        const Spot spot{&walk, static_cast<int>(i)};
+        if (fits(spot)) spots.push_back(spot);
       }
     }
-    if (places.empty()) return std::nullopt;
-    return places[static_cast<std::size_t>(roll(static_cast<int>(places.size())))];
+    if (spots.empty()) return std::nullopt;
+    return spots[static_cast<std::size_t>(roll(static_cast<int>(spots.size())))];
   }
-  std::optional<Place> anyWith(JobStatus status) {
-    return any([&](const Place& place) {
-      return place.member().status == status && !place.member().gone;
+  std::optional<Spot> anyWith(JobStatus status) {
+    return any([&](const Spot& spot) {
+      return spot.member().status == status && !spot.member().gone;
     });
   }
   template <class Fits>
@@ -82,13 +82,13 @@ class FlowWalkTest : public FlowTest {
       for (int edges = level.empty() ? 0 : roll(4); edges > 0; --edges) {
         upstream.insert(level[static_cast<std::size_t>(roll(static_cast<int>(level.size())))]);
       }
-      std::array<std::size_t, 3> places{};
+      std::array<std::size_t, 3> spots{};
       for (const int from : upstream) {
         const int when = chance(60) ? 0 : 1 + roll(2);
-        member.edges.push_back({from, static_cast<FlowModel::Condition>(when)});
+        member.edges.push_back({from, static_cast<EdgeCondition>(when)});
         job.edges.push_back({jobs[static_cast<std::size_t>(from)].name,
                              static_cast<EdgeCondition>(when),
-                             places[static_cast<std::size_t>(when)]++});
+                             spots[static_cast<std::size_t>(when)]++});
       }
       level.push_back(static_cast<int>(jobs.size()));
       jobs.push_back(std::move(member));
@@ -100,10 +100,10 @@ class FlowWalkTest : public FlowTest {
     ASSERT_TRUE(added) << added.error().detail;
     EXPECT_TRUE(added->added);
     auto& jobs = walk.model.jobs;
-    std::size_t place = jobs.size() - added->jobs.size();
+    std::size_t spot = jobs.size() - added->jobs.size();
     for (const FlowJobAdded& job : added->jobs) {
-      EXPECT_EQ(job.name, jobs[place].name);
-      jobs[place++].id = job.id.str();
+      EXPECT_EQ(job.name, jobs[spot].name);
+      jobs[spot++].id = job.id.str();
     }
   }
 
@@ -136,9 +136,9 @@ class FlowWalkTest : public FlowTest {
     takeIds(*walk, run(AddFlowJobs{walk->id, draw(*walk, -1, 1 + roll(3))}, s));
   }
   void addBelow(Store& s) {
-    const auto parent = any([](const Place& place) {
-      return place.member().status == JobStatus::kClaimed && !place.member().gone &&
-             place.walk->model.cause.empty() && place.walk->model.jobs.size() < kMostJobs;
+    const auto parent = any([](const Spot& spot) {
+      return spot.member().status == JobStatus::kClaimed && !spot.member().gone &&
+             spot.walk->model.cause.empty() && spot.walk->model.jobs.size() < kMostJobs;
     });
     if (!parent) return;
     AddChildren op{JobId(parent->member().id), parent->member().token};
@@ -153,29 +153,29 @@ class FlowWalkTest : public FlowTest {
   }
 
   void claimOne(Store& s) {
-    const auto place = any([this](const Place& each) {
+    const auto spot = any([this](const Spot& each) {
       const auto& job = each.member();
       return job.status == JobStatus::kPending && (!job.expires_at || *job.expires_at > now());
     });
-    if (!place) return;
-    auto& job = place->member();
+    if (!spot) return;
+    auto& job = spot->member();
     const auto taken = s.jobs().claimOne(*s.pools().find(PoolId(job.pool)), "w", {}, JobId(job.id));
     ASSERT_TRUE(taken) << job.name << ": " << taken.error().detail;
     job.status = JobStatus::kClaimed;
     job.token = taken->lease_token;
   }
   void reportOne(Store& s) {
-    const auto place = anyWith(JobStatus::kClaimed);
-    if (!place) return;
-    auto& job = place->member();
-    auto& model = place->walk->model;
+    const auto spot = anyWith(JobStatus::kClaimed);
+    if (!spot) return;
+    auto& job = spot->member();
+    auto& model = spot->walk->model;
     const Reporter holder{job.token, ""};
     FailureReport report;
     switch (roll(8)) {
       case 0:
         EXPECT_TRUE(s.jobs().release(JobId(job.id), holder));
         if (job.cancel_requested) {
-          model.stop(place->job);
+          model.stop(spot->job);
         } else {
           job.status = JobStatus::kPending;
         }
@@ -183,13 +183,13 @@ class FlowWalkTest : public FlowTest {
       case 1:
         report.cancelled = true;
         EXPECT_TRUE(s.jobs().fail(JobId(job.id), holder, report));
-        model.stop(place->job);
+        model.stop(spot->job);
         break;
       case 2:
       case 3:
         report.retryable = chance(50);  // it was the only try
         EXPECT_TRUE(s.jobs().fail(JobId(job.id), holder, report));
-        model.poison(place->job);
+        model.poison(spot->job);
         break;
       default:
         EXPECT_TRUE(s.jobs().complete(JobId(job.id), holder, "1", ""));
@@ -211,10 +211,10 @@ class FlowWalkTest : public FlowTest {
     EXPECT_EQ(s.jobs().releaseByWorker("w", "worker_lost"), lost);
   }
   void cancelWaiting(Store& s, JobStatus status) {
-    const auto place = anyWith(status);
-    if (!place || !place->walk->model.cause.empty()) return;
-    EXPECT_TRUE(s.jobs().cancel(JobId(place->member().id), ""));
-    place->walk->model.cancelJob(place->job);
+    const auto spot = anyWith(status);
+    if (!spot || !spot->walk->model.cause.empty()) return;
+    EXPECT_TRUE(s.jobs().cancel(JobId(spot->member().id), ""));
+    spot->walk->model.cancelJob(spot->job);
   }
 
   // What follows is done only when all is settled: else it would matter what was told already.
@@ -273,17 +273,17 @@ class FlowWalkTest : public FlowTest {
     if (op.deadline) walk->model.deadline = now() + *op.deadline;
   }
   void retryOne(Store& s) {
-    const auto place = any([](const Place& each) {
+    const auto spot = any([](const Spot& each) {
       const auto& job = each.member();
       const auto& model = each.walk->model;
       return (job.status == JobStatus::kPoisoned || job.status == JobStatus::kCancelled) &&
              !job.gone && model.status != "cancelling" && model.status != "succeeded" &&
              !model.deadline;
     });
-    if (!place) return;
-    const auto answer = s.jobs().retry(JobId(place->member().id));
+    if (!spot) return;
+    const auto answer = s.jobs().retry(JobId(spot->member().id));
     ASSERT_TRUE(answer) << answer.error().detail;
-    place->walk->model.retry(std::vector{place->job});
+    spot->walk->model.retry(std::vector{spot->job});
   }
   void removePoolOf(Store& s) {
     if (!s.pools().find(PoolId("q"))) return;
@@ -350,8 +350,8 @@ class FlowWalkTest : public FlowTest {
                         return run(ListFlowJobs{walk.id, {}, "", "", 200}, s);
                       }).value();
     for (const Job& job : page.jobs) seen[job.id.str()] = job;
-    const auto reason = [&](int place) {
-      const auto found = seen.find(model.jobs[static_cast<std::size_t>(place)].id);
+    const auto reason = [&](int spot) {
+      const auto found = seen.find(model.jobs[static_cast<std::size_t>(spot)].id);
       return found == seen.end() ? std::string() : found->second.reason;
     };
     for (const std::string& fault : model.settle(reason)) ADD_FAILURE() << fault;

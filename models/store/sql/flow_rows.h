@@ -7,6 +7,7 @@
 
 #include "models/flow.h"
 #include "models/policy/verdict.h"
+#include "models/result.h"
 #include "models/store/sql/foresight.h"
 #include "models/store/sql/session.h"
 
@@ -27,6 +28,10 @@ struct FlowRow {
 
   std::vector<std::string> poolList() const;
 };
+
+inline tl::unexpected<Error> noFlow(const FlowId& id) {
+  return fail(ErrorCode::kNotFound, "there is no flow '" + id.str() + "'");
+}
 
 // Reads flows, and what of a flow belongs to a job.
 class FlowRows {

@@ -7,11 +7,11 @@
 namespace muster {
 namespace {
 
-const std::optional<Time> kNow = parseTime("2026-03-01T12:00:10Z");
+const std::optional<Time> kFlowNow = parseTime("2026-03-01T12:00:10Z");
 
 std::string treeOf(const std::string& jobs, const std::string& edges, bool color = false) {
   const auto answer = JsonAnswer::parse(R"({"jobs":[)" + jobs + R"(],"edges":[)" + edges + "]}");
-  return flowTree(itemsOf(answer->root(), "jobs"), itemsOf(answer->root(), "edges"), kNow)
+  return flowTree(itemsOf(answer->root(), "jobs"), itemsOf(answer->root(), "edges"), kFlowNow)
       .render(0, color);
 }
 
@@ -129,7 +129,7 @@ TEST(FlowTree, colours_only_where_they_may_be) {
 }
 
 std::string headingOf(const std::string& flow, bool color = false) {
-  return flowHeading(JsonAnswer::parse(flow)->root(), kNow, color);
+  return flowHeading(JsonAnswer::parse(flow)->root(), kFlowNow, color);
 }
 
 TEST(FlowHeading, says_how_a_flow_stands) {
