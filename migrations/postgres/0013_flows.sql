@@ -54,7 +54,7 @@ CREATE INDEX flows_deadline ON flows (deadline_at, flow_seq) WHERE deadline_at I
 CREATE INDEX flows_ended ON flows (ended_at, flow_seq) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE flow_jobs (
-  seq                BIGINT PRIMARY KEY,   -- jobs.seq; if the job is gone, the negative of what it was
+  seq                BIGINT PRIMARY KEY,   -- jobs.seq; if the job is gone, a negative number
   flow_seq           BIGINT NOT NULL,
   parent_seq         BIGINT NOT NULL,      -- 0 = top level
   depth              BIGINT NOT NULL,      -- 1 = top level

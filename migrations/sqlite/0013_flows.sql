@@ -54,7 +54,7 @@ CREATE INDEX flows_deadline ON flows (deadline_at) WHERE deadline_at IS NOT NULL
 CREATE INDEX flows_ended ON flows (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE flow_jobs (
-  seq                INTEGER PRIMARY KEY,   -- jobs.seq; if the job is gone, the negative of what it was
+  seq                INTEGER PRIMARY KEY,   -- jobs.seq; if the job is gone, a negative number
   flow_seq           INTEGER NOT NULL,
   parent_seq         INTEGER NOT NULL,      -- 0 = top level
   depth              INTEGER NOT NULL,      -- 1 = top level

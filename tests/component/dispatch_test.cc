@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 
@@ -159,7 +160,9 @@ TEST_F(DispatchTest, a_blocked_job_is_checked_for_when_it_is_unblocked) {
   blocked.pool = "later";
   pending.pool = "now";
   dispatch->onCommit(std::vector{pending, blocked, pending});
-  EXPECT_EQ(machines.take(),
+  Names taken = machines.take();
+  std::sort(taken.begin(), taken.end());
+  EXPECT_EQ(taken,
             (Names{"check check_on_work_added now", "check created later", "check created now"}));
   blocked.type = event_type::kJobUnblocked;
   blocked.details.clear();

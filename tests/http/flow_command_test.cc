@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 
 #include "tests/support/service_fixture.h"
@@ -14,6 +15,7 @@ class FlowCommand : public ServiceFixture {
     return std::make_unique<ChildProcess>(Command{args, folder_.path()});
   }
   int run(const std::vector<std::string>& args) {
+    std::filesystem::remove(folder_ / "stderr.txt");
     const auto muster = start(args);
     const int code = muster->wait().value_or(-1);
     out_ = muster->out();

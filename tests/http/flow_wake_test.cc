@@ -35,7 +35,7 @@ class FlowWake : public ServiceFixture {
 TEST_F(FlowWake, a_waiting_claim_gets_the_job_that_is_unblocked) {
   later_.configure("");
   PendingReply claim(service().url(),
-                     {"POST", later_.path("/claim"), R"({"worker_id":"w1","wait_seconds":60})"});
+                     {"POST", later_.path("/claim"), R"({"worker_id":"w1","wait_seconds":30})"});
   EXPECT_FALSE(claim.finished(100ms));
   create();
   EXPECT_FALSE(claim.finished(100ms)) << "it is blocked";
@@ -43,7 +43,7 @@ TEST_F(FlowWake, a_waiting_claim_gets_the_job_that_is_unblocked) {
   ASSERT_TRUE(claim.finished(kPatience));
   const Reply& answer = claim.reply();
   ASSERT_EQ(answer.status, 200) << answer;
-  EXPECT_EQ(answer.json["jobs"][0]["name"], "second");
+  EXPECT_EQ(answer.json["items"][0]["name"], "second");
 }
 
 TEST_F(FlowWake, a_blocked_job_is_no_work) {
@@ -73,7 +73,8 @@ TEST_F(FlowWake, a_simulation_has_only_jobs_that_could_run) {
 TEST_F(FlowWake, a_job_arrives_when_it_is_unblocked) {
   const auto arrived = [this] {
     std::int64_t sum = 0;
-    for (const Json::Value& item : http_.get(later_.path("/timeline")).json["items"]) {
+    const Reply timeline = http_.get(later_.path("/timeline"));
+    for (const Json::Value& item : timeline.json["items"]) {
       sum += item["added"].asInt64();
     }
     return sum;
@@ -88,7 +89,7 @@ TEST_F(FlowWake, a_job_arrives_when_it_is_unblocked) {
 TEST_F(FlowWake, a_request_that_waits_for_a_blocked_job_hears_of_its_end) {
   const Json::Value created = create();
   const std::string second = created["jobs"][1]["job_id"].asString();
-  PendingReply job(service().url(), {"GET", "/v1/jobs/" + second + "?wait_seconds=60"});
+  PendingReply job(service().url(), {"GET", "/v1/jobs/" + second + "?wait_seconds=30"});
   EXPECT_FALSE(job.finished(100ms));
   endFirst("fail");
   ASSERT_TRUE(job.finished(kPatience));

@@ -213,7 +213,7 @@ void FlowTest::removePool(const std::string& pool) {
 void FlowTest::purgePool(Store& store, const std::string& pool) {
   const BulkFilter all{.statuses = {JobStatus::kBlocked, JobStatus::kPending, JobStatus::kClaimed,
                                     JobStatus::kDone, JobStatus::kPoisoned, JobStatus::kCancelled}};
-  while (store.jobs().purgeMany(PoolId(pool), all, {}, 1000, 1'000'000).next) {
+  while (store.jobs().purgeMany(PoolId(pool), all, {}, 1000, 1'000'000, true).next) {
   }
   const Status removed = store.pools().remove(PoolId(pool));
   EXPECT_TRUE(removed) << removed.error().detail;

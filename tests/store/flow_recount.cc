@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -19,7 +18,7 @@ constexpr Sql kFlowRows{
     "top_open, top_failed, top_cancelled, todo FROM flows ORDER BY flow_seq"};
 constexpr Sql kFlowJobRows{
     "SELECT f.seq, f.flow_seq, f.parent_seq, f.name, f.may_fail, f.remaining, f.children_open, "
-    "f.children_failed, f.children_cancelled, f.ended_as, f.todo, f.told_to, j.status, j.links "
+    "f.children_failed, f.children_cancelled, f.ended_as, f.todo, f.told_to, j.status, j.links, f.depth "
     "FROM flow_jobs f LEFT JOIN jobs j ON j.seq = f.seq ORDER BY f.seq"};
 constexpr Sql kEdgeRows{
     "SELECT upstream_seq, downstream_seq, condition FROM flow_edges "
@@ -36,8 +35,8 @@ struct FlowRow {
   std::int64_t todo = 0;
 };
 struct MemberRow {
-  std::int64_t flow = 0;
-  FlowJobState state;  // `status` means nothing when the job is gone
+  std::int64_t flow = 0, depth = 0;
+  FlowJobState state;
   std::string name;
   LevelCounts children;
   std::optional<JobStatus> status;
@@ -109,6 +108,8 @@ class Recount {
       state.ended_as = static_cast<EndedAs>(rows->integer(9));
       state.todo = static_cast<FlowJobTodo>(rows->integer(10));
       state.told_to = rows->integer(11);
+      member.depth = rows->integer(14);
+      state.status = JobStatus::kCancelled;  // of a job that is gone; ended_as says more
       if (rows->isNull(12)) continue;
       member.status = parseJobStatus(rows->text(12));
       state.status = *member.status;
@@ -116,13 +117,13 @@ class Recount {
     }
   }
 
-  // Children have higher numbers than their parents, so they are judged first. The number of a job
-  // that is gone is the negative of what it was.
+  // Children are judged before their parents.
   void judgeAll() {
     std::vector<std::int64_t> order;
     for (const auto& [seq, member] : members_) order.push_back(seq);
-    std::sort(order.begin(), order.end(),
-              [](std::int64_t a, std::int64_t b) { return std::abs(a) > std::abs(b); });
+    std::sort(order.begin(), order.end(), [this](std::int64_t a, std::int64_t b) {
+      return members_[a].depth > members_[b].depth;
+    });
     for (const std::int64_t seq : order) {
       const MemberRow& row = members_[seq];
       const FlowJobState& state = row.state;

@@ -17,7 +17,9 @@ MUSTER_ON_EVERY_BACKEND(FlowRetryTest);
 
 TEST_P(FlowRetryTest, a_failed_flow_goes_on_where_it_failed) {
   start("fetch; left after fetch; right after fetch; merge after left right; alarm failure merge");
-  done("fetch", "1"), poison("left"), done("right"), done("alarm");
+  done("fetch", "1"), poison("left"), done("right");
+  settle();
+  done("alarm");
   settle();
   EXPECT_EQ(flowState(), "failed:job_failed");
   const auto before = lastEvent();
@@ -152,7 +154,9 @@ TEST_P(FlowRetryTest, the_deadline_is_dropped_unless_there_is_a_new_one) {
 
 TEST_P(FlowRetryTest, only_the_chosen_jobs_and_what_is_downstream_of_them) {
   start("a; b after a; c after b; x; y after x; z failure x; end any c y");
-  poison("a"), poison("x"), poison("z"), done("end");
+  poison("a"), poison("x"), poison("z");
+  settle();
+  done("end");
   settle();
   EXPECT_EQ(states(),
             "a=poisoned b=cancelled:upstream_failed c=cancelled:upstream_failed x=poisoned "

@@ -109,6 +109,7 @@ TEST_P(FlowScaleTest, a_long_chain_is_worked_on_link_by_link) {
         const auto jobs = s.jobs().claim(*pool, "w", {}, 5);
         if (jobs.size() != 1) throw std::runtime_error("one job at a time can be claimed");
         s.jobs().complete(jobs[0].id, {jobs[0].lease_token, ""}, "1", "").value();
+        s.settleEnded();
       }
     });
     ASSERT_EQ(stats().done, done_before + 100);

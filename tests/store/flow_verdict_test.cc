@@ -220,6 +220,7 @@ TEST_P(FlowVerdictTest, a_claim_in_the_unit_of_the_report_may_get_the_job_that_i
   const Job a = take("a");
   const auto next = share([&](Store& s) {
     s.jobs().complete(a.id, {a.lease_token, ""}, "1", "").value();
+    s.settleEnded();
     return s.jobs().claim(*s.pools().find(PoolId("p")), "w", {}, 1);
   });
   EXPECT_EQ(idsOf(next), Names{id("b").str()});

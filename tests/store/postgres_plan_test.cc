@@ -25,7 +25,7 @@ std::vector<std::string> plansOf(const std::string& log, const std::string& stat
 }
 
 // Scans from one end of an index to the other, of tables that may be large. One that ends with the
-// first it finds is none.
+// first it finds is none, nor is one of an index that holds only what is left to do.
 std::vector<std::string> fullWalks(const std::string& plan) {
   std::vector<std::string> walks;
   std::istringstream lines(plan);
@@ -36,6 +36,7 @@ std::vector<std::string> fullWalks(const std::string& plan) {
     is_walk =
         line.find("Index") != std::string::npos && line.find("Scan using") != std::string::npos &&
         before.find("Limit") == std::string::npos &&
+        line.find("using flow_jobs_todo") == std::string::npos &&
         (line.find(" on job") != std::string::npos || line.find(" on flow_") != std::string::npos ||
          line.find(" on workers") != std::string::npos);
     before = line;
@@ -99,7 +100,7 @@ void PostgresPlan::passJobs(int count) {
       s.jobs().push(*pool, job);
     }
   });
-  useFlows(*storage_, std::min(count, 900));
+  useFlows(*storage_, std::min(count, 400));
   delayed_ += count / 10;
   write([this](Store& s) {
     const auto pool = s.pools().find(PoolId("q"));
@@ -131,7 +132,7 @@ TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {
        {"placed AS (SELECT", "SET status = 'done'", "ORDER BY available_at LIMIT 1)",
         "worker_id = ANY", "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT",
         "UPDATE jobs SET", "SET delayed = 0", "SELECT first.lane_id", "AS wanted(lane, turn)",
-        "j.created_at FROM jobs", "GROUP BY 1", "UPDATE flow_jobs SET", "UPDATE flows SET",
+        "WHERE j.lane_id = l.lane_id AND j.status", "GROUP BY 1", "UPDATE flow_jobs SET", "UPDATE flows SET",
         "FROM flow_edges", "SET status = 'cancelled'", "FROM flow_jobs"}) {
     const auto plans = plansOf(log, statement);
     EXPECT_FALSE(plans.empty()) << statement;

@@ -94,14 +94,15 @@ constexpr Sql kSomeMarked{
     "SELECT 1 WHERE EXISTS (SELECT 1 FROM flow_jobs WHERE todo <> 0) "
     "OR EXISTS (SELECT 1 FROM flows WHERE todo <> 0)"};
 
-constexpr Sql kRenumberJob{"UPDATE flow_jobs SET seq = -CAST($1 AS BIGINT) WHERE seq = $1"};
+constexpr Sql kLowestJob{"SELECT seq FROM flow_jobs ORDER BY seq LIMIT 1"};
+constexpr Sql kRenumberJob{"UPDATE flow_jobs SET seq = $2 WHERE seq = $1"};
 constexpr Sql kRenumberUpstream{
-    "UPDATE flow_edges SET upstream_seq = -CAST($1 AS BIGINT) WHERE upstream_seq = $1"};
+    "UPDATE flow_edges SET upstream_seq = $2 WHERE upstream_seq = $1"};
 constexpr Sql kRenumberDownstream{
-    "UPDATE flow_edges SET downstream_seq = -CAST($1 AS BIGINT) WHERE downstream_seq = $1"};
+    "UPDATE flow_edges SET downstream_seq = $2 WHERE downstream_seq = $1"};
 constexpr Sql kRenumberParent{
-    "UPDATE flow_jobs SET parent_seq = -CAST($1 AS BIGINT) WHERE parent_seq = $1 "
-    "AND flow_seq = (SELECT p.flow_seq FROM flow_jobs p WHERE p.seq = -CAST($1 AS BIGINT))"};
+    "UPDATE flow_jobs SET parent_seq = $2 WHERE parent_seq = $1 "
+    "AND flow_seq = (SELECT p.flow_seq FROM flow_jobs p WHERE p.seq = $2)"};
 
 constexpr int kMarkedAtOnce = 250;
 
@@ -332,13 +333,20 @@ void FlowSettling::settleEnded() {
   renumberGone(gone);
 }
 
-// So that another job can have the number.
+// So that another job can have the number. One that had it before may be gone as well.
 void FlowSettling::renumberGone(std::span<const std::int64_t> jobs) {
+  if (jobs.empty()) return;
+  std::int64_t number = 0;
+  {
+    auto lowest = s_.db.query(kLowestJob);
+    if (lowest.next()) number = std::min(number, lowest->integer(0));
+  }
   for (const std::int64_t job : jobs) {
-    s_.db.post(kRenumberJob, job);
-    s_.db.post(kRenumberUpstream, job);
-    s_.db.post(kRenumberDownstream, job);
-    s_.db.post(kRenumberParent, job);
+    --number;
+    for (const Sql& statement :
+         {kRenumberJob, kRenumberUpstream, kRenumberDownstream, kRenumberParent}) {
+      s_.db.post(statement, job, number);
+    }
   }
 }
 
@@ -358,9 +366,10 @@ int FlowSettling::tellMarked(FlowJobTodo todo, int most) {
   Changes changes;
   int done = 0;
   for (const Looked& job : looks.jobs) {
+    if (done >= most) break;  // the others stay marked
     // The status of a job that is gone stands in ended_as.
-    done += 1 + tell(job, looks, job.status.value_or(JobStatus::kCancelled),
-                     std::max(0, most - done), changes);
+    const JobStatus status = job.status.value_or(JobStatus::kCancelled);
+    done += std::max(1, tell(job, looks, status, most - done, changes));
   }
   write(changes);
   return done;
@@ -376,18 +385,18 @@ SettleFlows::Reply FlowSettling::step(int most) {
     const int left = most - static_cast<int>(reply.settled);
     // Before verdicts are told: jobs that are put back wait for some of them.
     if (auto flow = flows.firstWith(FlowTodo::kRetry)) {
-      reply.settled += 1 + FlowRetrying(s_).putBack(*flow, left);
+      reply.settled += std::max(1, FlowRetrying(s_).putBack(*flow, left));
     } else if (const int told = tellMarked(FlowJobTodo::kTellVerdict, left)) {
       reply.settled += told;
     } else if (const int more = tellMarked(FlowJobTodo::kTellEdges, left)) {
       reply.settled += more;
     } else if (auto cancelled = flows.firstWith(FlowTodo::kCancel)) {
-      reply.settled += 1 + FlowEnding(s_).cancelSome(*cancelled, left);
+      reply.settled += std::max(1, FlowEnding(s_).cancelSome(*cancelled, left));
     } else if (auto over = flows.firstWith(FlowTodo::kEnd)) {
       FlowEnding(s_).end(*over);
       reply.settled += 1;
     } else if (auto removed = flows.firstWith(FlowTodo::kRemove)) {
-      reply.settled += 1 + FlowEnding(s_).removeSome(*removed, left);
+      reply.settled += std::max(1, FlowEnding(s_).removeSome(*removed, left));
     } else {
       return reply;
     }

@@ -29,6 +29,14 @@ constexpr Sql kCountChildren{
     "WHERE e.downstream_seq = $1 AND u.seq = e.upstream_seq AND f.flow_seq = u.flow_seq "
     "AND f.parent_seq = u.seq"};
 
+// Jobs that run, have children that run, or are not told of yet.
+constexpr Sql kOpenUpstream{
+    "SELECT f.name FROM flow_edges e CROSS JOIN flow_jobs f LEFT JOIN jobs j ON j.seq = f.seq "
+    "WHERE e.downstream_seq = $1 AND f.seq = e.upstream_seq AND (f.children_open > 0 "
+    "OR f.todo <> 0 OR j.status IN ('blocked', 'pending', 'claimed')) "
+    "ORDER BY e.upstream_seq LIMIT $2"};
+
+constexpr int kMostNamed = 3;
 constexpr int kReadAtOnce = 20;  // results may be large
 constexpr int kMostInlined = 100;
 
@@ -136,6 +144,14 @@ FlowUpstream::Page FlowUpstream::page(std::int64_t job, const std::string& curso
     place.has_shown = false;
     place.child.clear();
   }
+}
+
+std::string FlowUpstream::open(std::int64_t job, std::int64_t count) {
+  std::string names;
+  auto rows = s_.db.query(kOpenUpstream, job, kMostNamed);
+  for (int i = 0; rows.next(); ++i) names += (i > 0 ? ", " : "") + rows->string(0);
+  if (count == 1) return names.empty() ? "1 job" : "job " + names;
+  return std::to_string(count) + " jobs: " + names + (count > kMostNamed ? ", …" : "");
 }
 
 std::string FlowUpstream::inlined(std::int64_t job, std::size_t bytes) {

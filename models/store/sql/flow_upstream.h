@@ -22,6 +22,9 @@ class FlowUpstream {
   // class did not make is taken for the beginning.
   Page page(std::int64_t job, const std::string& cursor, int limit, std::size_t bytes);
 
+  // "job left", "2 jobs: left, right": those it still waits for, of which there are `count`.
+  std::string open(std::int64_t job, std::int64_t count);
+
   // {"items": […], "count", "truncated"}: what a claim of the job carries.
   std::string inlined(std::int64_t job, std::size_t bytes);
 

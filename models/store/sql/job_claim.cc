@@ -4,6 +4,7 @@
 #include "models/json/job_json.h"
 #include "models/store/sql/circuits.h"
 #include "models/store/sql/flow_rows.h"
+#include "models/store/sql/flow_upstream.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -204,8 +205,7 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   const Job& job = row->job;
   if (job.status == JobStatus::kBlocked) {
     attachFlow(*row);
-    return refuse("the job is blocked: " + std::to_string(job.flow ? job.flow->blocked_by : 0) +
-                  " of its edges are not met yet");
+    return refuse("the job waits for " + FlowUpstream(s_).open(row->seq, job.flow ? job.flow->blocked_by : 0));
   }
   if (job.status != JobStatus::kPending)
     return refuse("the job is " + std::string(name(job.status)));

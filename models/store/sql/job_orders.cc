@@ -26,6 +26,7 @@ constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
 constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
 constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
 constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
+constexpr Sql kDeleteCallback{"DELETE FROM flow_callbacks WHERE seq = $1"};
 
 }  // namespace
 
@@ -118,6 +119,7 @@ void Jobs::removeRow(const Row& row) {
   s_.db.post(kDeletePayload, row.seq);
   s_.db.post(kDeleteResult, row.seq);
   s_.db.post(kDeleteAttempts, row.seq);
+  if ((row.links & job_link::kIsCallback) != 0) s_.db.post(kDeleteCallback, row.seq);
   s_.countGone(row, row.job.status);
 }
 
