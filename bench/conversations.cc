@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <vector>
 
 namespace muster::bench {
@@ -104,34 +106,42 @@ class HeldOne : public Conversation {
 class WorkOff : public Conversation {
  public:
   WorkOff(const std::string& pool, int connection, WorkedOff& work)
-      : claim_(postRequest(fmt::format("/v1/pools/{}/claim", pool),
-                           fmt::format(R"({{"worker_id":"bench-{}","wait_seconds":1}})",
-                                       connection))),
+      : reports_path_(fmt::format("/v1/pools/{}/reports", pool)),
+        worker_(fmt::format(R"({{"worker_id":"bench-{}","wait_seconds":1}})", connection)),
+        claim_(postRequest(fmt::format("/v1/pools/{}/claim", pool), worker_)),
         work_(work) {}
 
-  std::string_view next() override { return complete_.empty() ? claim_ : complete_; }
+  std::string_view next() override { return report_.empty() ? claim_ : report_; }
 
   bool heard(int status, std::string_view body) override {
-    if (!complete_.empty()) {
-      complete_.clear();
-      if (work_.done.fetch_add(1) + 1 == work_.jobs) {
-        work_.finished = std::chrono::steady_clock::now();
-        work_.over = true;
-      }
-      return status == 200;
+    const bool reported = !report_.empty();
+    report_.clear();
+    if (reported && work_.done.fetch_add(1) + 1 == work_.jobs) {
+      work_.finished = std::chrono::steady_clock::now();
+      work_.over = true;
     }
-    if (status == 204) return true;
     std::size_t at = 0;
+    if (reported) {
+      if (!work_.in_one_trip) return status == 200;
+      at = std::min(body.find(R"("claimed":)"), body.size());
+    }
     const auto id = quoted(body, kId, at);
     const auto token = quoted(body, kToken, at);
-    if (status != 200 || token.empty()) return false;
-    complete_ = completeRequest(id, token);
-    return true;
+    if (!token.empty()) report_ = report(id, token);
+    return status == 200;
   }
 
  private:
+  std::string report(std::string_view id, std::string_view token) const {
+    if (!work_.in_one_trip) return completeRequest(id, token);
+    return postRequest(reports_path_, fmt::format(R"({{"items":[{}],"claim":{}}})",
+                                                  doneReport(id, token), worker_));
+  }
+
+  const std::string reports_path_;
+  const std::string worker_;
   const std::string claim_;
-  std::string complete_;  // empty: a claim is next
+  std::string report_;  // empty: a claim is next
   WorkedOff& work_;
 };
 

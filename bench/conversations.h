@@ -46,10 +46,11 @@ MakeConversation completeHeld(std::span<const HeldJob> jobs, std::atomic<std::si
 MakeConversation reportHeld(const std::string& pool, std::span<const HeldJob> jobs,
                             std::atomic<std::size_t>& next);
 
-// Claims and completes, one request after the other, until so many jobs are done; then `over` is
-// true. A pool without work is asked again.
+// Claims and completes, one job after the other, until so many jobs are done; then `over` is true.
+// A pool without work is asked again.
 struct WorkedOff {
   std::int64_t jobs = 0;
+  bool in_one_trip = false;  // a job is reported and the next claimed by one request
   std::atomic<std::int64_t> done = 0;
   std::chrono::steady_clock::time_point finished;  // read it when `over` is true
   std::atomic<bool> over = false;

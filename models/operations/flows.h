@@ -178,7 +178,7 @@ Status run(const DeleteFlow& op, Store& store);
 // A piece of what ended jobs have left to settle: verdicts and edges to be told, flows that end,
 // are cancelled, retried or removed. Exclusive.
 struct SettleFlows {
-  int most = 1000;  // edges and jobs
+  int most = 400;  // edges and jobs
   struct Reply {
     std::int64_t settled = 0;
     bool more = false;

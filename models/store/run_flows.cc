@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kCancelledAtOnce = 10'000;
 constexpr int kRemovedAtOnce = 10'000;
+constexpr int kCancelledTogether = 1000;
 
 constexpr Sql kCloseFlow{
     "UPDATE flows SET closed = 1, version = version + 1, "
@@ -155,7 +156,9 @@ Result<Flow> run(const CancelFlow& op, Store& store) {
   if (!row->cause.empty()) return row->flow;  // it is on its way
   FlowEnding ending(store.session);
   ending.beginCancel(*row, flow_cause::kRequest, op.reason.empty() ? "requested" : op.reason);
-  if (row->todo == FlowTodo::kCancel) ending.cancelSome(*row, kCancelledAtOnce);
+  for (int left = kCancelledAtOnce; row->todo == FlowTodo::kCancel && left > 0;) {
+    left -= std::max(1, ending.cancelSome(*row, kCancelledTogether));
+  }
   return row->flow;
 }
 

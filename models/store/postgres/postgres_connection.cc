@@ -286,17 +286,23 @@ PostgresConnection::Statement& PostgresConnection::statement(Sql sql) {
 std::string PostgresConnection::adapted(std::string_view sql) const {
   std::string text = withListMarkers(sql, [](const ListMarker& list) {
     using Kind = ListMarker::Kind;
-    if (list.kind != Kind::kRows) {
+    if (list.kind == Kind::kTexts) {
       return fmt::format(
-          "(SELECT {} AS c0 FROM json_array_elements_text(CAST({} AS JSON)) AS t (v))",
-          list.kind == Kind::kTexts ? "t.v COLLATE \"C\"" : "CAST(t.v AS BIGINT)", list.parameter);
+          "(SELECT t.v COLLATE \"C\" AS c0 FROM json_array_elements_text(CAST({} AS JSON)) AS t (v))",
+          list.parameter);
     }
+    // Arrays are read faster than JSON. OFFSET 0: once, and no row carries the whole array along.
+    const std::string array =
+        fmt::format("CAST(translate({}, '[]', '{{}}') AS BIGINT[])", list.parameter);
+    if (list.kind == Kind::kNumbers) return fmt::format("(SELECT unnest({}) AS c0)", array);
     std::string columns;
     for (int i = 0; i < list.columns; ++i) {
-      columns += fmt::format("{}CAST(t.v->>{} AS BIGINT) AS c{}", i > 0 ? ", " : "", i, i);
+      columns += fmt::format("{}a.v[i][{}] AS c{}", i > 0 ? ", " : "", i + 1, i);
     }
-    return fmt::format("(SELECT {} FROM json_array_elements(CAST({} AS JSON)) AS t (v))", columns,
-                       list.parameter);
+    return fmt::format(
+        "(SELECT {} FROM (SELECT {} AS v OFFSET 0) AS a CROSS JOIN "
+        "LATERAL generate_subscripts(a.v, 1) AS i OFFSET 0)",
+        columns, array);
   });
   constexpr std::string_view kLockBy = "/*lock_by ";
   for (std::size_t at; (at = text.find(kLockBy)) != std::string::npos;) {

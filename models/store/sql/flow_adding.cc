@@ -24,11 +24,15 @@ constexpr Sql kInsertFlow{
     "todo_after) VALUES ($1, $2, $3, $4, $5, 'running', '', '', $6, 1, $7, $8, $9, $10, '', $11, "
     "$11, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"};
 constexpr Sql kDepthOf{"SELECT depth FROM flow_jobs WHERE seq = $1"};
-constexpr Sql kKnownJobs{
-    "SELECT f.name, f.seq, j.id, j.status, f.ended_as, f.children_open, f.children_failed, "
-    "f.children_cancelled, f.todo, f.body_hash FROM /*texts $3*/ d CROSS JOIN flow_jobs f "
-    "LEFT JOIN jobs j ON j.seq = f.seq "
-    "WHERE f.flow_seq = $1 AND f.parent_seq = $2 AND f.name = d.c0"};
+#define MUSTER_KNOWN_JOBS(join)                                                               \
+  "SELECT f.name, f.seq, j.id, j.status, f.ended_as, f.children_open, f.children_failed, "    \
+  "f.children_cancelled, f.todo, f.body_hash FROM /*texts $3*/ d " join                       \
+  "LEFT JOIN jobs j ON j.seq = f.seq "
+#define MUSTER_IS_KNOWN "f.flow_seq = $1 AND f.parent_seq = $2 AND f.name = d.c0"
+constexpr Sql kKnownJobs{MUSTER_KNOWN_JOBS("CROSS JOIN flow_jobs f ") "WHERE " MUSTER_IS_KNOWN};
+// PostgreSQL would look for each name among all jobs of the flow, did it not look for one alone.
+constexpr Sql kKnownJobsOneByOne{MUSTER_KNOWN_JOBS(
+    "CROSS JOIN LATERAL (SELECT * FROM flow_jobs f WHERE " MUSTER_IS_KNOWN " LIMIT 1) f ")};
 #define MUSTER_INSERT_PLACES                                                                   \
   "INSERT INTO flow_jobs (children_open, children_failed, children_cancelled, todo, told_to, " \
   "seq, flow_seq, parent_seq, depth, name, body_hash, may_fail, delay_ms, remaining, ended_as) "
@@ -103,7 +107,8 @@ FlowAdding::KnownJobs FlowAdding::knownJobs(const FlowRow& row, const Level& lev
     for (const NewFlowJob::Edge& edge : job.edges) names.insert(edge.from);
   }
   const std::vector<std::string> list(names.begin(), names.end());
-  auto rows = s_.db.query(kKnownJobs, row.seq, level.parent, textList(list));
+  auto rows = s_.db.query(s_.db.hasPeers() ? kKnownJobsOneByOne : kKnownJobs, row.seq,
+                          level.parent, textList(list));
   while (rows.next()) {
     known.emplace(rows->string(0),
                   Known{rows->integer(1), rows->string(2),

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMarkedAtOnce = 10'000;
 constexpr int kPutBackAtOnce = 10'000;
+constexpr int kPutBackTogether = 1000;
 
 constexpr Sql kStates{
     "SELECT f.seq, f.parent_seq, j.status, f.ended_as, f.may_fail, f.todo, f.told_to, f.remaining "
@@ -199,7 +200,9 @@ Result<std::int64_t> FlowRetrying::retry(FlowRow& row,
   }
   row = *FlowRows(s_).at(row.seq);
   if (had_ended) FlowRows(s_).emit(event_type::kFlowRetried, row);
-  putBack(row, kPutBackAtOnce);
+  for (int left = kPutBackAtOnce; row.todo == FlowTodo::kRetry && left > 0;) {
+    left -= std::max(1, putBack(row, kPutBackTogether));
+  }
   return static_cast<std::int64_t>(plan.put_back.size());
 }
 

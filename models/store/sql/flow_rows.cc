@@ -141,14 +141,20 @@ void FlowRows::attach(std::span<JobRow> rows) {
 void FlowRows::attachClaimed(std::span<JobRow> rows) {
   attach(rows);
   std::size_t used = 0;
-  for (const JobRow& row : rows) used += payloadBytes(row.job);
+  std::vector<std::int64_t> waited;
+  for (const JobRow& row : rows) {
+    used += payloadBytes(row.job);
+    if (row.job.flow && (row.links & job_link::kHasUpstream) != 0) waited.push_back(row.seq);
+  }
+  FlowUpstream upstream(s_);
+  upstream.readAhead(waited);
   for (JobRow& row : rows) {
     if (!row.job.flow || (row.links & job_link::kHasUpstream) == 0) continue;
     const std::size_t most = s_.rules.max_answer_bytes;
     const std::size_t room =
         std::min(s_.rules.upstream_inline_limit_bytes, most > used ? most - used : 0);
     auto flow = std::make_shared<JobFlow>(*row.job.flow);
-    flow->upstream = FlowUpstream(s_).inlined(row.seq, room);
+    flow->upstream = upstream.inlined(row.seq, room);
     used += flow->upstream.size();
     row.job.flow = std::move(flow);
   }

@@ -36,18 +36,16 @@ constexpr Sql kLookOfEach{
 
 // Columns of $1: number, edges met, open, failed and cancelled children, ended_as (0: as it is),
 // todo and told_to (-1: as it is). A job whose last open child this was is to be told of.
-constexpr Sql kChangeFlowJobs{
-    "WITH held AS MATERIALIZED (SELECT d.* FROM /*rows $1 8*/ d CROSS JOIN flow_jobs f "
-    "WHERE f.seq = d.c0 /*lock_by f.seq*/) "
-    "UPDATE flow_jobs SET remaining = remaining - held.c1, "
-    "children_open = children_open - held.c2, children_failed = children_failed + held.c3, "
-    "children_cancelled = children_cancelled + held.c4, "
-    "ended_as = CASE WHEN held.c5 > 0 THEN held.c5 ELSE ended_as END, "
-    "todo = CASE WHEN held.c2 > 0 AND children_open = held.c2 THEN 1 "
-    "WHEN held.c6 >= 0 THEN held.c6 ELSE todo END, "
-    "told_to = CASE WHEN held.c7 >= 0 THEN held.c7 ELSE told_to END "
-    "FROM held WHERE flow_jobs.seq = held.c0 "
-    "RETURNING flow_jobs.seq, flow_jobs.remaining, flow_jobs.todo, flow_jobs.delay_ms"};
+#define MUSTER_CHANGE_FLOW_JOBS                                                           \
+  "UPDATE flow_jobs SET remaining = remaining - d.c1, children_open = children_open - d.c2, " \
+  "children_failed = children_failed + d.c3, children_cancelled = children_cancelled + d.c4, " \
+  "ended_as = CASE WHEN d.c5 > 0 THEN d.c5 ELSE ended_as END, "                               \
+  "todo = CASE WHEN d.c2 > 0 AND children_open = d.c2 THEN 1 "                                \
+  "WHEN d.c6 >= 0 THEN d.c6 ELSE todo END, "                                                  \
+  "told_to = CASE WHEN d.c7 >= 0 THEN d.c7 ELSE told_to END "                                 \
+  "FROM /*rows $1 8*/ d WHERE flow_jobs.seq = d.c0 "                                          \
+  "RETURNING flow_jobs.seq, flow_jobs.remaining, flow_jobs.todo, flow_jobs.delay_ms"
+constexpr Sql kChangeFlowJobs{MUSTER_CHANGE_FLOW_JOBS};
 
 // $1: number, EndedAs.
 constexpr Sql kCancelBlocked{
@@ -57,16 +55,25 @@ constexpr Sql kCancelBlocked{
     "reason = CASE held.c1 WHEN 1 THEN 'upstream_failed' WHEN 2 THEN 'upstream_cancelled' "
     "ELSE 'not_needed' END FROM held WHERE jobs.seq = held.c0 AND jobs.status = 'blocked' "
     "RETURNING " MUSTER_JOB_COLUMNS_OF("jobs")};
-// $1: number, delay.
-constexpr Sql kUnblock{
-    "WITH held AS MATERIALIZED (SELECT d.* FROM /*rows $1 2*/ d CROSS JOIN jobs f "
-    "WHERE f.seq = d.c0 /*lock_by f.seq*/) "
-    "UPDATE jobs SET status = 'pending', version = version + 1, "
-    "available_at = CASE WHEN available_at > $2 + held.c1 THEN available_at "
-    "ELSE $2 + held.c1 END, "
-    "delayed = CASE WHEN available_at > $2 OR held.c1 > 0 THEN 1 ELSE 0 END "
-    "FROM held WHERE jobs.seq = held.c0 AND jobs.status = 'blocked' "
-    "RETURNING " MUSTER_JOB_COLUMNS_OF("jobs")};
+// $1: number, delay. Who sets these free holds them by their rows in flow_jobs. The || keeps to the
+// index of numbers.
+#define MUSTER_UNBLOCK(jobs_and_delays)                                                   \
+  "UPDATE jobs SET status = 'pending', version = version + 1, "                               \
+  "available_at = CASE WHEN available_at > $2 + d.c1 THEN available_at ELSE $2 + d.c1 END, "  \
+  "delayed = CASE WHEN available_at > $2 OR d.c1 > 0 THEN 1 ELSE 0 END "                      \
+  "FROM " jobs_and_delays " d WHERE jobs.seq = d.c0 AND jobs.status || '' = 'blocked' "       \
+  "RETURNING " MUSTER_JOB_COLUMNS_OF("jobs")
+constexpr Sql kUnblock{MUSTER_UNBLOCK("/*rows $1 2*/")};
+// PostgreSQL: both in one step. Rows of flow_jobs are changed in the order of the list.
+constexpr Sql kChangeAndUnblock{
+    "WITH changed AS (" MUSTER_CHANGE_FLOW_JOBS ", d.c1 AS met, d.c5 AS ended_as), "
+    "unblocked AS (" MUSTER_UNBLOCK(
+        "(SELECT seq AS c0, delay_ms AS c1 FROM changed "
+        "WHERE remaining = 0 AND met > 0 AND ended_as = 0)") ") "
+    "SELECT " MUSTER_JOB_COLUMNS ", marked.jobs FROM "
+    "(SELECT count(*) AS jobs FROM changed WHERE todo <> 0) AS marked "
+    "LEFT JOIN unblocked j ON TRUE"};
+constexpr int kMarkedColumn = 26;
 
 // $1: number, then what is added to blocked, done, poisoned, cancelled, taken from top_open, added
 // to top_failed, top_cancelled, whether it is to be cancelled. A closed flow without open jobs ends.
@@ -242,44 +249,50 @@ void FlowSettling::cancelDownstream(Changes& changes) {
   s_.ended.clear();  // these are marked
 }
 
-void FlowSettling::unblock(const std::vector<std::pair<std::int64_t, std::int64_t>>& jobs,
-                           Changes& changes) {
-  if (jobs.empty()) return;
+bool FlowSettling::changeJobs(Changes& changes) {
+  if (changes.jobs.empty()) return false;
   NumberRows list;
-  for (const auto& [seq, delay] : jobs) list.add(seq, delay);
-  auto rows = Jobs::readAll(s_.db.query(kUnblock, list.text(), s_.now));
-  std::sort(rows.begin(), rows.end(),
-            [](const JobRow& a, const JobRow& b) { return a.seq < b.seq; });
-  for (const JobRow& row : rows) {
-    s_.countMove(row, JobStatus::kBlocked, JobStatus::kPending);
-    Jobs(s_).emit(event_type::kJobUnblocked, row);
-    count(changes.flows[changes.flow_of.at(row.seq)], JobStatus::kBlocked, JobStatus::kPending);
+  for (const auto& [seq, change] : changes.jobs) {
+    list.add(seq, change.met, change.open, change.failed, change.cancelled,
+             static_cast<int>(change.ended_as), change.todo ? static_cast<int>(*change.todo) : -1,
+             change.told_to.value_or(-1));
   }
-}
-
-void FlowSettling::write(Changes& changes) {
-  cancelDownstream(changes);
-  bool unsettled = false;
-  if (!changes.jobs.empty()) {
-    NumberRows list;
-    for (const auto& [seq, change] : changes.jobs) {
-      list.add(seq, change.met, change.open, change.failed, change.cancelled,
-               static_cast<int>(change.ended_as), change.todo ? static_cast<int>(*change.todo) : -1,
-               change.told_to.value_or(-1));
+  bool marked = false;
+  std::vector<JobRow> unblocked;
+  if (s_.db.hasPeers()) {
+    auto rows = s_.db.query(kChangeAndUnblock, list.text(), s_.now);
+    while (rows.next()) {
+      marked = marked || rows->integer(kMarkedColumn) > 0;
+      if (!rows->isNull(0)) unblocked.push_back(Jobs::readRow(*rows, false));
     }
-    std::vector<std::pair<std::int64_t, std::int64_t>> free;
+  } else {
+    NumberRows free;
     {
       auto rows = s_.db.query(kChangeFlowJobs, list.text());
       while (rows.next()) {
         const std::int64_t seq = rows->integer(0);
-        unsettled = unsettled || rows->integer(2) != 0;
-        const bool was_told = changes.jobs.at(seq).met > 0 && !changes.cancelled.contains(seq);
-        if (was_told && rows->integer(1) == 0) free.emplace_back(seq, rows->integer(3));
+        const JobChange& change = changes.jobs.at(seq);
+        marked = marked || rows->integer(2) != 0;
+        const bool is_free =
+            rows->integer(1) == 0 && change.met > 0 && change.ended_as == EndedAs::kItself;
+        if (is_free) free.add(seq, rows->integer(3));
       }
     }
-    std::sort(free.begin(), free.end());
-    unblock(free, changes);
+    if (!free.empty()) unblocked = Jobs::readAll(s_.db.query(kUnblock, free.text(), s_.now));
   }
+  std::sort(unblocked.begin(), unblocked.end(),
+            [](const JobRow& a, const JobRow& b) { return a.seq < b.seq; });
+  for (const JobRow& row : unblocked) {
+    s_.countMove(row, JobStatus::kBlocked, JobStatus::kPending);
+    Jobs(s_).emit(event_type::kJobUnblocked, row);
+    count(changes.flows[changes.flow_of.at(row.seq)], JobStatus::kBlocked, JobStatus::kPending);
+  }
+  return marked;
+}
+
+void FlowSettling::write(Changes& changes) {
+  cancelDownstream(changes);
+  bool unsettled = changeJobs(changes);
   if (!changes.flows.empty()) {
     NumberRows list;
     for (const auto& [seq, flow] : changes.flows) {

@@ -95,7 +95,8 @@ class FlowSettling {
   int tell(const Looked& job, const Looks& looks, JobStatus status, int most, Changes& changes);
   void write(Changes& changes);
   void cancelDownstream(Changes& changes);
-  void unblock(const std::vector<std::pair<std::int64_t, std::int64_t>>& jobs, Changes& changes);
+  // Also unblocks the jobs that wait for nothing any more; whether some are marked now.
+  bool changeJobs(Changes& changes);
   void renumberGone(std::span<const std::int64_t> jobs);
 
   // Of jobs that are marked so; how much was done.

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "models/json/flow_json.h"
 #include "models/store/sql/foresight.h"
@@ -9,15 +10,26 @@
 namespace muster {
 namespace {
 
-#define MUSTER_UPSTREAM_COLUMNS                                                               \
+#define MUSTER_UPSTREAM_COLUMNS_WITH(result)                                                  \
   "f.seq, f.name, f.ended_as, f.children_open, f.children_failed, f.children_cancelled, "     \
-  "j.id, j.status, j.error, r.result, r.artifacts, j.links, f.flow_seq "
+  "j.id, j.status, j.error, " result ", r.artifacts, j.links, f.flow_seq "
+#define MUSTER_UPSTREAM_COLUMNS MUSTER_UPSTREAM_COLUMNS_WITH("r.result")
 #define MUSTER_JOIN_RESULTS \
   "LEFT JOIN jobs j ON j.seq = f.seq LEFT JOIN job_results r ON r.seq = f.seq "
 constexpr Sql kUpstreamFrom{"SELECT " MUSTER_UPSTREAM_COLUMNS
                             "FROM flow_edges e CROSS JOIN flow_jobs f " MUSTER_JOIN_RESULTS
                             "WHERE e.downstream_seq = $1 AND e.upstream_seq >= $2 "
                             "AND f.seq = e.upstream_seq ORDER BY e.upstream_seq LIMIT $3"};
+// PostgreSQL: the first $2 of each job; of results that are longer than $3 only that they are.
+#define MUSTER_IS_LONG "octet_length(r.result) > $3"
+constexpr Sql kFirstUpstreamOfEach{
+    "SELECT " MUSTER_UPSTREAM_COLUMNS_WITH("CASE WHEN " MUSTER_IS_LONG " THEN NULL ELSE r.result END")
+    ", d.c0, coalesce(" MUSTER_IS_LONG ", FALSE) FROM /*numbers $1*/ d CROSS JOIN LATERAL (SELECT o.upstream_seq FROM flow_edges o "
+    "WHERE o.downstream_seq = d.c0 ORDER BY o.upstream_seq LIMIT $2) e "
+    "CROSS JOIN flow_jobs f " MUSTER_JOIN_RESULTS
+    "WHERE f.seq = e.upstream_seq ORDER BY d.c0, e.upstream_seq"};
+constexpr int kJobColumn = 13, kIsLongColumn = 14;
+constexpr std::int64_t kLongResult = 8192;
 constexpr Sql kChildrenAfter{"SELECT " MUSTER_UPSTREAM_COLUMNS
                              "FROM flow_jobs f " MUSTER_JOIN_RESULTS
                              "WHERE f.flow_seq = $1 AND f.parent_seq = $2 AND f.name > $3 "
@@ -40,13 +52,21 @@ constexpr int kMostNamed = 3;
 constexpr int kReadAtOnce = 20;  // results may be large
 constexpr int kMostInlined = 100;
 
-struct Found {
-  std::int64_t seq = 0, flow = 0;
-  bool may_have_children = false;
-  UpstreamItem item;
-};
+std::size_t sizeOf(const UpstreamItem& item) {
+  return 200 + (item.result ? item.result->size() : 0) + item.artifacts.size() + item.error.size();
+}
 
-Found readFound(const SqlRows& row) {
+std::int64_t countOf(Session& s, Sql sql, std::int64_t job) {
+  auto rows = s.db.query(sql, job);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
+// The number of a job that is gone is negative.
+constexpr std::int64_t kFirstNumber = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
+
+FlowUpstream::Found FlowUpstream::readFound(const SqlRows& row) {
   Found found;
   UpstreamItem& item = found.item;
   found.seq = row.integer(0);
@@ -71,16 +91,29 @@ Found readFound(const SqlRows& row) {
   return found;
 }
 
-std::size_t sizeOf(const UpstreamItem& item) {
-  return 200 + (item.result ? item.result->size() : 0) + item.artifacts.size() + item.error.size();
+void FlowUpstream::readAhead(std::span<const std::int64_t> jobs) {
+  if (!s_.db.hasPeers() || jobs.size() < 2) return;
+  std::set<std::int64_t> long_ones;  // are read one job at a time
+  for (const std::int64_t job : jobs) first_[job];
+  auto rows = s_.db.query(kFirstUpstreamOfEach, numberList(jobs), kReadAtOnce, kLongResult);
+  while (rows.next()) {
+    const std::int64_t job = rows->integer(kJobColumn);
+    first_[job].push_back(readFound(*rows));
+    if (rows->text(kIsLongColumn) == "t") long_ones.insert(job);
+  }
+  for (const std::int64_t job : long_ones) first_.erase(job);
 }
 
-std::int64_t countOf(Session& s, Sql sql, std::int64_t job) {
-  auto rows = s.db.query(sql, job);
-  return rows.next() ? rows->integer(0) : 0;
+std::vector<FlowUpstream::Found> FlowUpstream::upstreamFrom(std::int64_t job,
+                                                            std::int64_t number) {
+  if (const auto first = first_.find(job); number == kFirstNumber && first != first_.end()) {
+    return std::move(first_.extract(first).mapped());
+  }
+  std::vector<Found> upstream;
+  auto rows = s_.db.query(kUpstreamFrom, job, number, kReadAtOnce);
+  while (rows.next()) upstream.push_back(readFound(*rows));
+  return upstream;
 }
-
-}  // namespace
 
 // NUMBER, NUMBER:, or NUMBER:NAME.
 FlowUpstream::Place FlowUpstream::parse(const std::string& cursor) {
@@ -97,8 +130,7 @@ FlowUpstream::Page FlowUpstream::page(std::int64_t job, const std::string& curso
                                       std::size_t bytes) {
   Page page;
   Place place = parse(cursor);
-  // A job that is gone has a negative number.
-  if (cursor.empty()) place.upstream = std::numeric_limits<std::int64_t>::min();
+  if (cursor.empty()) place.upstream = kFirstNumber;
   std::size_t used = 0;
   const auto take = [&](Found& found, const std::string& parent) {
     used += sizeOf(found.item);
@@ -113,11 +145,7 @@ FlowUpstream::Page FlowUpstream::page(std::int64_t job, const std::string& curso
     return page;
   };
   for (;;) {
-    std::vector<Found> upstream;
-    {
-      auto rows = s_.db.query(kUpstreamFrom, job, place.upstream, kReadAtOnce);
-      while (rows.next()) upstream.push_back(readFound(*rows));
-    }
+    std::vector<Found> upstream = upstreamFrom(job, place.upstream);
     for (Found& found : upstream) {
       const std::string parent = found.item.name;
       if (!(place.has_shown && place.upstream == found.seq)) {

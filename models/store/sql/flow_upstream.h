@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "models/flow.h"
@@ -22,6 +25,9 @@ class FlowUpstream {
   // class did not make is taken for the beginning.
   Page page(std::int64_t job, const std::string& cursor, int limit, std::size_t bytes);
 
+  // Of several jobs that are asked for next, what each asks for first; one step on PostgreSQL.
+  void readAhead(std::span<const std::int64_t> jobs);
+
   // "job left", "2 jobs: left, right": those it still waits for, of which there are `count`.
   std::string open(std::int64_t job, std::int64_t count);
 
@@ -36,7 +42,18 @@ class FlowUpstream {
     std::string child;       // the last one shown, empty: none
   };
   static Place parse(const std::string& cursor);
+  // An upstream job or a child, with what page() must know of it.
+  struct Found {
+    std::int64_t seq = 0, flow = 0;
+    bool may_have_children = false;
+    UpstreamItem item;
+  };
+  static Found readFound(const SqlRows& row);
+  // From this number on, up to kReadAtOnce.
+  std::vector<Found> upstreamFrom(std::int64_t job, std::int64_t number);
+
   Session& s_;
+  std::unordered_map<std::int64_t, std::vector<Found>> first_;  // by job: its first ones
 };
 
 }  // namespace muster

@@ -104,10 +104,10 @@ void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& firs
   if (count == 0) return;
   auto rows = s_.db.query(kTakeHeads, lane.id, s_.now, count, workers.text(), tokens.text(),
                           s_.now + pool.settings.lease());
-  while (rows.next()) {
-    Row row = readRow(*rows, true);
-    s_.ahead.taken.emplace(row.job.claimed_by, std::move(row));
-  }
+  std::vector<Row> taken;
+  while (rows.next()) taken.push_back(readRow(*rows, true));
+  attachClaimed(taken);
+  for (Row& row : taken) s_.ahead.taken.emplace(row.job.claimed_by, std::move(row));
 }
 
 std::optional<Jobs::Row> Jobs::takeHead(const Lane& lane, const Pool& pool,
@@ -125,7 +125,9 @@ std::optional<Jobs::Row> Jobs::takeHead(const Lane& lane, const Pool& pool,
   auto rows = s_.db.query(kTakeHeads, lane.id, s_.now, 1, workers.text(), tokens.text(),
                           s_.now + pool.settings.lease());
   if (!rows.next()) return std::nullopt;
-  return readRow(*rows, true);
+  Row row = readRow(*rows, true);
+  attachClaimed({&row, 1});
+  return row;
 }
 
 std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
@@ -155,7 +157,6 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     if (!row) return jobs;
     s_.countMove(*row, JobStatus::kPending, JobStatus::kClaimed);
     emit(event_type::kJobClaimed, *row);
-    attachClaimed({&*row, 1});
     jobs.push_back(std::move(row->job));
     return jobs;
   }
