@@ -287,9 +287,8 @@ MakeConversation reportHeld(const std::string& pool, std::span<const HeldJob> jo
 }
 
 MakeConversation workOff(const std::string& pool, WorkedOff& work) {
-  return [pool, &work](int connection) {
-    return std::make_unique<WorkOff>(pool, connection, work);
-  };
+  return
+      [pool, &work](int connection) { return std::make_unique<WorkOff>(pool, connection, work); };
 }
 
 MakeConversation bulkLoop(const std::string& pool, std::atomic<std::int64_t>& done) {

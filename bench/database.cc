@@ -52,11 +52,11 @@ double bestPeerRate(const Workshop& shop, const std::string& peer, int jobs,
   double best = 0;
   for (const int concurrency : tracks) {
     const Database database(shop);
-    best = std::max(best, std::stod(outputOf(fmt::format(
-                              "cd '{}' && node_modules/.bin/node peer.mjs {} '{}' {} {} {} "
-                              "2>/dev/null",
-                              shop.options().peers, peer, database.url(), jobs, concurrency,
-                              shape))));
+    best =
+        std::max(best, std::stod(outputOf(fmt::format(
+                           "cd '{}' && node_modules/.bin/node peer.mjs {} '{}' {} {} {} "
+                           "2>/dev/null",
+                           shop.options().peers, peer, database.url(), jobs, concurrency, shape))));
   }
   return best;
 }

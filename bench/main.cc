@@ -33,9 +33,10 @@ struct Arguments {
 };
 
 Arguments readArguments(int argc, char** argv) {
-  const std::set<std::string> known{
-      "push",  "claim",   "batch",  "bulk",    "depth",    "behind", "tenants",    "memory",
-      "start", "latency", "launch", "metrics", "postgres", "nodes",  "simulation", "decisions", "flows"};
+  const std::set<std::string> known{"push",      "claim",   "batch",    "bulk",  "depth",
+                                    "behind",    "tenants", "memory",   "start", "latency",
+                                    "launch",    "metrics", "postgres", "nodes", "simulation",
+                                    "decisions", "flows"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {

@@ -62,9 +62,9 @@ Answer ask(const ServerProcess& server, const std::string& request) {
     }
   };
   Answer answer;
-  const auto result = runLoad(
-      server.port(), 1, [&](int) { return std::make_unique<Once>(request, answer); },
-      {.requests = 1});
+  const auto result =
+      runLoad(server.port(), 1, [&](int) { return std::make_unique<Once>(request, answer); },
+              {.requests = 1});
   answer.ms = result.latencies_ms.at(0);
   if (answer.status >= 300) throw std::runtime_error("refused: " + answer.body);
   return answer;
@@ -138,8 +138,7 @@ Place behindGate(int i) { return i == 0 ? Place{"gate"} : Place{"bench", {0}}; }
 std::vector<HeldJob> claimAll(const Workshop& shop, const ServerProcess& server,
                               const std::string& pool, int jobs) {
   Held held;
-  shop.measure(server, std::min(jobs, kConnections), claimAndKeep(pool, held),
-               {.requests = jobs});
+  shop.measure(server, std::min(jobs, kConnections), claimAndKeep(pool, held), {.requests = jobs});
   return std::move(held.jobs);
 }
 
@@ -148,8 +147,8 @@ std::string titled(const Backend& backend, const std::string& what) {
 }
 
 void addMost(Report& report, const std::string& what, double ms, double most) {
-  report.add({what, fmt::format("{:.1f} ms", ms), "", "", fmt::format("<= {:.0f} ms", most),
-              ms <= most});
+  report.add(
+      {what, fmt::format("{:.1f} ms", ms), "", "", fmt::format("<= {:.0f} ms", most), ms <= most});
 }
 
 void measureBehindBlocked(const Workshop& shop, Report& report, const Backend& backend) {
@@ -181,21 +180,20 @@ void measureCreation(const Workshop& shop, Report& report, const Backend& backen
   const auto pushing =
       repeat(postRequest("/v1/pools/bench/jobs/batch", batchBody(kPerRequest)), 201);
   const auto creating =
-      repeat(postRequest("/v1/flows", fmt::format(R"({{"jobs":[{}]}})",
-                                                  flowJobs(behindGate, 0, kPerRequest))),
+      repeat(postRequest("/v1/flows",
+                         fmt::format(R"({{"jobs":[{}]}})", flowJobs(behindGate, 0, kPerRequest))),
              201);
   Series flows, batches;
   for (int i = 0; i < shop.rounds(); ++i) {
-    for (const auto& [series, conversation] : {std::pair(&batches, &pushing),
-                                               std::pair(&flows, &creating)}) {
+    for (const auto& [series, conversation] :
+         {std::pair(&batches, &pushing), std::pair(&flows, &creating)}) {
       const auto result =
           shop.measure(*server, kBulkConnections, *conversation, {.seconds = shop.seconds()});
       series->add(result.rate() * kPerRequest);
     }
   }
-  report.addShare(titled(backend, "jobs of flows of 1000, one edge each"),
-                  rateText(flows.median()), "batch push " + rateText(batches.median()),
-                  flows.ratioTo(batches), 0.5);
+  report.addShare(titled(backend, "jobs of flows of 1000, one edge each"), rateText(flows.median()),
+                  "batch push " + rateText(batches.median()), flows.ratioTo(batches), 0.5);
 }
 
 // Completions of jobs that others wait for, held against jobs that nobody waits for.
@@ -234,8 +232,9 @@ void measureCompletions(const Workshop& shop, Report& report, const Backend& bac
       const auto count = static_cast<std::int64_t>(is_join ? held.size() - 100 : held.size());
       std::atomic<std::size_t> next = 0;
       if (is_bulk) {
-        const auto result = shop.measure(*server, kBulkConnections,
-                                         reportHeld(kind.pool, held, next), {.requests = count / 100});
+        const auto result =
+            shop.measure(*server, kBulkConnections, reportHeld(kind.pool, held, next),
+                         {.requests = count / 100});
         kind.bulk.add(result.rate() * 100);
       } else {
         shop.sample(kind.single, *server, kConnections, completeHeld(held, next),
@@ -281,16 +280,16 @@ void measureFan(const Workshop& shop, Report& report, const Backend& backend) {
     std::atomic<bool> over = false;
     LoadResult others;
     std::jthread pushing([&] {
-      others = runLoad(server->port(), 1,
-                       repeat(postRequest("/v1/pools/other/jobs", jobBody()), 201),
-                       {.over = &over});
+      others =
+          runLoad(server->port(), 1, repeat(postRequest("/v1/pools/other/jobs", jobBody()), 201),
+                  {.over = &over});
     });
     const auto began = Clock::now();
     answers.add(ask(*server, postRequest(fmt::format("/v1/jobs/{}/complete", held[0].id),
                                          fmt::format(R"({{"lease_token":"{}"}})", held[0].token)))
                     .ms);
-    const double ms = millisUntil(
-        began, [&] { return pendingIn(*server, "bench") == before + kDownstream; });
+    const double ms =
+        millisUntil(began, [&] { return pendingIn(*server, "bench") == before + kDownstream; });
     over = true;
     pushing.join();
     claimable.add(ms);
@@ -309,8 +308,8 @@ void measureLargeFlow(const Workshop& shop, Report& report, const Backend& backe
   for (int i = 0; i < (shop.quick() ? 1 : 3); ++i) {
     const std::string path = "/v1/flows/" + createFlow(*server, kJobs, behindGate);
     const auto show = getRequest(path);
-    gets.add(quantile(
-        shop.measure(*server, 1, repeat(show, 200), {.requests = 200}).latencies_ms, 0.99));
+    gets.add(quantile(shop.measure(*server, 1, repeat(show, 200), {.requests = 200}).latencies_ms,
+                      0.99));
     auto began = Clock::now();
     ask(*server, postRequest(path + "/cancel", "{}"));
     cancels.add(millisUntil(began, [&] {
@@ -377,9 +376,8 @@ void measureAgainstPeer(const Workshop& shop, Report& report, const Backend& bac
       theirs.add(one_by_one ? bestPeerRate(shop, "pg-boss-flow", jobs, {1}, shape)
                             : bestPeerRate(shop, "pg-boss-flow", jobs, {8, 32}, shape));
     }
-    report.addShare(titled(backend, fmt::format("{} of {}", shape, jobs)),
-                    rateText(ours.median()), "pg-boss " + rateText(theirs.median()),
-                    ours.ratioTo(theirs), 2.0);
+    report.addShare(titled(backend, fmt::format("{} of {}", shape, jobs)), rateText(ours.median()),
+                    "pg-boss " + rateText(theirs.median()), ours.ratioTo(theirs), 2.0);
   }
 }
 

@@ -67,8 +67,7 @@ std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
 
 std::unique_ptr<ServerProcess> Workshop::service(const std::string& name,
                                                  const std::string& store) const {
-  return configured(name,
-                    fmt::format("store: {}\nlease_seconds: 3600\ntriggers: []\n", store));
+  return configured(name, fmt::format("store: {}\nlease_seconds: 3600\ntriggers: []\n", store));
 }
 
 std::unique_ptr<ServerProcess> Workshop::configured(const std::string& name,

@@ -4,7 +4,7 @@
 
 namespace muster {
 namespace {
-constexpr std::array<std::string_view, kJobStatuses> kNames = {"pending", "claimed", "done",
+constexpr std::array<std::string_view, kJobStatuses> kNames = {"pending",  "claimed",   "done",
                                                                "poisoned", "cancelled", "blocked"};
 }
 

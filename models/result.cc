@@ -39,10 +39,10 @@ const ErrorKind& describe(ErrorCode code) {
                                               false};
   static constexpr ErrorKind kFlowClosed{"flow_closed", 409, "The flow takes no more jobs", false};
   static constexpr ErrorKind kFlowRunning{"flow_running", 409, "The flow has not ended", false};
-  static constexpr ErrorKind kNameTaken{
-      "name_taken", 409, "Another job of the level has this name", false};
-  static constexpr ErrorKind kUniqueKeyTaken{
-      "unique_key_taken", 409, "A living job has this unique_key", false};
+  static constexpr ErrorKind kNameTaken{"name_taken", 409, "Another job of the level has this name",
+                                        false};
+  static constexpr ErrorKind kUniqueKeyTaken{"unique_key_taken", 409,
+                                             "A living job has this unique_key", false};
   static constexpr ErrorKind kJobInFlow{"job_in_flow", 409, "The job belongs to a flow", false};
   static constexpr ErrorKind kTooMany{"too_many", 409, "There are as many as there may be", false};
   static constexpr ErrorKind kNotClustered{"not_clustered", 409, "There is only one node", false};

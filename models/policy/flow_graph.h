@@ -11,7 +11,7 @@
 
 namespace muster {
 
-inline constexpr std::size_t kMostFlowJobs = 1000;      // in one request
+inline constexpr std::size_t kMostFlowJobs = 1000;     // in one request
 inline constexpr std::size_t kMostFlowEdges = 10'000;  // in one request
 
 // What is wrong with the jobs of one request, as far as the request alone tells: codes

@@ -36,7 +36,7 @@ struct FlowRetryPlan {
     std::int64_t seq, remaining;
     bool operator==(const Remaining&) const = default;
   };
-  std::vector<Remaining> put_back;  // become blocked, or pending where nothing remains
+  std::vector<Remaining> put_back;   // become blocked, or pending where nothing remains
   std::vector<Remaining> recounted;  // are blocked, and wait for something again
   struct CancelledAgain {
     std::int64_t seq;

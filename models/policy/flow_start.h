@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace muster {
 
 // How a job begins that is added to a flow.
 struct FlowJobStart {
-  std::int64_t remaining = 0;  // edges that are not met yet; more than 0: it is blocked
+  std::int64_t remaining = 0;           // edges that are not met yet; more than 0: it is blocked
   EndedAs ended_as = EndedAs::kItself;  // another: it is cancelled at once, as an edge is not met
   bool operator==(const FlowJobStart&) const = default;
 };

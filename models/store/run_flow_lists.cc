@@ -83,7 +83,8 @@ Result<FlowShown> run(const FindFlow& op, Store& store) {
   const auto row = FlowRows(session).find(op.flow);
   if (!row) return noFlow(op.flow);
   FlowShown shown{row->flow, {}};
-  const auto wanted = std::min(kMostFailedShown, static_cast<std::size_t>(row->flow.counts.poisoned));
+  const auto wanted =
+      std::min(kMostFailedShown, static_cast<std::size_t>(row->flow.counts.poisoned));
   if (wanted == 0) return shown;
   const auto places = findPlaces(session, row->seq, 0, wanted, [](auto, std::string_view status) {
     return status == name(JobStatus::kPoisoned);
@@ -130,12 +131,11 @@ Result<ListFlowJobs::Reply> run(const ListFlowJobs& op, Store& store) {
     if (!found) return ListFlowJobs::Reply{};
     parent = found->seq;
   }
-  const auto places =
-      findPlaces(session, row->seq, numberOf(op.cursor, 0), static_cast<std::size_t>(op.limit),
-                 [&](std::int64_t parent_seq, std::string_view status) {
-                   return (!parent || parent_seq == *parent) &&
-                          (!op.status || status == name(*op.status));
-                 });
+  const auto places = findPlaces(
+      session, row->seq, numberOf(op.cursor, 0), static_cast<std::size_t>(op.limit),
+      [&](std::int64_t parent_seq, std::string_view status) {
+        return (!parent || parent_seq == *parent) && (!op.status || status == name(*op.status));
+      });
   ListFlowJobs::Reply reply;
   if (places.after != 0) reply.next_cursor = std::to_string(places.after);
   std::size_t bytes = 0;

@@ -150,8 +150,7 @@ Result<Flow> run(const CancelFlow& op, Store& store) {
   if (!row) return noFlow(op.flow);
   endIfOver(store, *row);
   if (isEnded(row->flow.status)) {
-    return fail(ErrorCode::kAlreadyFinished,
-                "the flow has " + std::string(name(row->flow.status)));
+    return fail(ErrorCode::kAlreadyFinished, "the flow has " + std::string(name(row->flow.status)));
   }
   if (!row->cause.empty()) return row->flow;  // it is on its way
   FlowEnding ending(store.session);
@@ -166,9 +165,8 @@ Result<RetryFlow::Reply> run(const RetryFlow& op, Store& store) {
   auto row = settled(store).find(op.flow);
   if (!row) return noFlow(op.flow);
   if (!isEnded(row->flow.status)) {
-    return fail(ErrorCode::kFlowRunning,
-                "the flow is " + std::string(name(row->flow.status)) + "; it can be retried when " +
-                    "it has ended");
+    return fail(ErrorCode::kFlowRunning, "the flow is " + std::string(name(row->flow.status)) +
+                                             "; it can be retried when " + "it has ended");
   }
   if (row->flow.status == FlowStatus::kSucceeded) {
     return fail(ErrorCode::kNotRetryable, "the flow has succeeded");

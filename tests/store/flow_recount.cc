@@ -18,7 +18,8 @@ constexpr Sql kFlowRows{
     "top_open, top_failed, top_cancelled, todo FROM flows ORDER BY flow_seq"};
 constexpr Sql kFlowJobRows{
     "SELECT f.seq, f.flow_seq, f.parent_seq, f.name, f.may_fail, f.remaining, f.children_open, "
-    "f.children_failed, f.children_cancelled, f.ended_as, f.todo, f.told_to, j.status, j.links, f.depth "
+    "f.children_failed, f.children_cancelled, f.ended_as, f.todo, f.told_to, j.status, j.links, "
+    "f.depth "
     "FROM flow_jobs f LEFT JOIN jobs j ON j.seq = f.seq ORDER BY f.seq"};
 constexpr Sql kEdgeRows{
     "SELECT upstream_seq, downstream_seq, condition FROM flow_edges "

@@ -44,9 +44,8 @@ class FlowWalkTest : public FlowTest {
     return spots[static_cast<std::size_t>(roll(static_cast<int>(spots.size())))];
   }
   std::optional<Spot> anyWith(JobStatus status) {
-    return any([&](const Spot& spot) {
-      return spot.member().status == status && !spot.member().gone;
-    });
+    return any(
+        [&](const Spot& spot) { return spot.member().status == status && !spot.member().gone; });
   }
   template <class Fits>
   Walk* anyFlow(Fits fits) {

@@ -132,8 +132,8 @@ TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {
        {"placed AS (SELECT", "SET status = 'done'", "ORDER BY available_at LIMIT 1)",
         "worker_id = ANY", "UPDATE workers w SET jobs_done", "ORDER BY priority DESC, seq LIMIT",
         "UPDATE jobs SET", "SET delayed = 0", "SELECT first.lane_id", "AS wanted(lane, turn)",
-        "WHERE j.lane_id = l.lane_id AND j.status", "GROUP BY 1", "UPDATE flow_jobs SET", "UPDATE flows SET",
-        "FROM flow_edges", "SET status = 'cancelled'", "FROM flow_jobs"}) {
+        "WHERE j.lane_id = l.lane_id AND j.status", "GROUP BY 1", "UPDATE flow_jobs SET",
+        "UPDATE flows SET", "FROM flow_edges", "SET status = 'cancelled'", "FROM flow_jobs"}) {
     const auto plans = plansOf(log, statement);
     EXPECT_FALSE(plans.empty()) << statement;
     for (const std::string& plan : plans) {

@@ -288,7 +288,8 @@ std::string PostgresConnection::adapted(std::string_view sql) const {
     using Kind = ListMarker::Kind;
     if (list.kind == Kind::kTexts) {
       return fmt::format(
-          "(SELECT t.v COLLATE \"C\" AS c0 FROM json_array_elements_text(CAST({} AS JSON)) AS t (v))",
+          "(SELECT t.v COLLATE \"C\" AS c0 FROM json_array_elements_text(CAST({} AS JSON)) AS t "
+          "(v))",
           list.parameter);
     }
     // Arrays are read faster than JSON. OFFSET 0: once, and no row carries the whole array along.
@@ -308,8 +309,9 @@ std::string PostgresConnection::adapted(std::string_view sql) const {
   for (std::size_t at; (at = text.find(kLockBy)) != std::string::npos;) {
     const std::size_t end = text.find("*/", at);
     const std::string column = text.substr(at + kLockBy.size(), end - at - kLockBy.size());
-    text.replace(at, end + 2 - at,
-                 fmt::format("ORDER BY {} FOR UPDATE OF {}", column, column.substr(0, column.find('.'))));
+    text.replace(
+        at, end + 2 - at,
+        fmt::format("ORDER BY {} FOR UPDATE OF {}", column, column.substr(0, column.find('.'))));
   }
   for (const std::string_view marker : {"/*for_update ", "/*skip_locked "}) {
     for (std::size_t at; (at = text.find(marker)) != std::string::npos;) {

@@ -24,9 +24,9 @@ constexpr Sql kInsertFlow{
     "todo_after) VALUES ($1, $2, $3, $4, $5, 'running', '', '', $6, 1, $7, $8, $9, $10, '', $11, "
     "$11, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"};
 constexpr Sql kDepthOf{"SELECT depth FROM flow_jobs WHERE seq = $1"};
-#define MUSTER_KNOWN_JOBS(join)                                                               \
-  "SELECT f.name, f.seq, j.id, j.status, f.ended_as, f.children_open, f.children_failed, "    \
-  "f.children_cancelled, f.todo, f.body_hash FROM /*texts $3*/ d " join                       \
+#define MUSTER_KNOWN_JOBS(join)                                                            \
+  "SELECT f.name, f.seq, j.id, j.status, f.ended_as, f.children_open, f.children_failed, " \
+  "f.children_cancelled, f.todo, f.body_hash FROM /*texts $3*/ d " join                    \
   "LEFT JOIN jobs j ON j.seq = f.seq "
 #define MUSTER_IS_KNOWN "f.flow_seq = $1 AND f.parent_seq = $2 AND f.name = d.c0"
 constexpr Sql kKnownJobs{MUSTER_KNOWN_JOBS("CROSS JOIN flow_jobs f ") "WHERE " MUSTER_IS_KNOWN};
@@ -107,8 +107,8 @@ FlowAdding::KnownJobs FlowAdding::knownJobs(const FlowRow& row, const Level& lev
     for (const NewFlowJob::Edge& edge : job.edges) names.insert(edge.from);
   }
   const std::vector<std::string> list(names.begin(), names.end());
-  auto rows = s_.db.query(s_.db.hasPeers() ? kKnownJobsOneByOne : kKnownJobs, row.seq,
-                          level.parent, textList(list));
+  auto rows = s_.db.query(s_.db.hasPeers() ? kKnownJobsOneByOne : kKnownJobs, row.seq, level.parent,
+                          textList(list));
   while (rows.next()) {
     known.emplace(rows->string(0),
                   Known{rows->integer(1), rows->string(2),
@@ -126,8 +126,7 @@ Status FlowAdding::checkUniqueKeys(std::span<const Planned> planned) {
     const NewJob& given = job.given.job;
     if (given.unique_key.empty() || job.ended_as != EndedAs::kItself) continue;
     const bool is_first = taken.emplace(job.given.pool.str(), given.unique_key).second;
-    const auto twin =
-        is_first ? Jobs(s_).liveTwin(job.given.pool, given.unique_key) : std::nullopt;
+    const auto twin = is_first ? Jobs(s_).liveTwin(job.given.pool, given.unique_key) : std::nullopt;
     if (is_first && !twin) continue;
     return fail(ErrorCode::kUniqueKeyTaken,
                 fmt::format("/jobs/{}: {} the unique_key '{}' in pool '{}'", job.place,
@@ -141,9 +140,9 @@ Status FlowAdding::checkUniqueKeys(std::span<const Planned> planned) {
 std::vector<FieldError> FlowAdding::faultsOf(const Level& level, std::span<const NewFlowJob> jobs) {
   auto faults = flowGraphFaults(jobs);
   if (jobs.size() > kMostFlowJobs) {
-    faults.push_back({"/jobs", "too_many_jobs",
-                      fmt::format("there are {}; one request adds at most {}", jobs.size(),
-                                  kMostFlowJobs)});
+    faults.push_back(
+        {"/jobs", "too_many_jobs",
+         fmt::format("there are {}; one request adds at most {}", jobs.size(), kMostFlowJobs)});
   }
   if (level.depth > s_.rules.flow_max_depth) {
     faults.push_back({"/jobs", "too_deep",
@@ -204,8 +203,8 @@ Result<FlowAdding::Plan> FlowAdding::plan(const FlowRow& row, const Level& level
     return verdictOf(job.status, job.ended_as, job.children);
   });
   for (std::size_t i = 0; i < fresh.size(); ++i) {
-    plan.jobs.push_back({std::move(fresh[i]), places[i], std::move(hashes[i]),
-                         starts[i].remaining, starts[i].ended_as});
+    plan.jobs.push_back({std::move(fresh[i]), places[i], std::move(hashes[i]), starts[i].remaining,
+                         starts[i].ended_as});
   }
   if (auto ok = planPools(plan, more_pools); !ok) return tl::unexpected(std::move(ok).error());
   if (auto ok = checkUniqueKeys(plan.jobs); !ok) return tl::unexpected(std::move(ok).error());
@@ -342,8 +341,7 @@ void FlowAdding::insertEdges(std::span<const Planned> planned, const KnownJobs& 
   for (const Planned& job : planned) {
     for (const NewFlowJob::Edge& edge : job.given.edges) {
       const auto among = seqs.find(edge.from);
-      const std::int64_t from =
-          among != seqs.end() ? among->second : known.at(edge.from).seq;
+      const std::int64_t from = among != seqs.end() ? among->second : known.at(edge.from).seq;
       if (among == seqs.end()) upstream.insert(from);
       edges.add(from, job.row.seq, static_cast<int>(edge.when));
     }

@@ -33,8 +33,7 @@ class FlowAdding {
   Result<Plan> plan(const FlowRow& row, const Level& level, std::span<const NewFlowJob> jobs,
                     std::span<const PoolId> more_pools = {});
   // Does it, and updates the row.
-  FlowJobsAdded write(FlowRow& row, const Level& level, Plan plan,
-                      const std::string& traceparent);
+  FlowJobsAdded write(FlowRow& row, const Level& level, Plan plan, const std::string& traceparent);
 
   // A new flow without jobs; `row` has what is asked for.
   void create(FlowRow& row);

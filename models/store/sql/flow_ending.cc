@@ -156,7 +156,7 @@ int FlowEnding::removeSome(FlowRow& row, int most) {
       has_callbacks = has_callbacks || (job.links & job_link::kIsCallback) != 0;
     }
     if (has_callbacks) s_.db.post(kRemoveCallbacks, list);  // that added children
-    s_.ended.clear();  // nothing waits for them
+    s_.ended.clear();                                       // nothing waits for them
     for (const Sql& statement : {kRemoveJobs, kRemovePayloads, kRemoveResults, kRemoveAttempts,
                                  kRemoveEdges, kRemoveFlowJobs}) {
       s_.db.post(statement, list);

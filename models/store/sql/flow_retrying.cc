@@ -102,8 +102,8 @@ std::vector<FlowEdgeState> readEdges(Session& s, std::int64_t flow,
     const std::size_t last = std::min(first + kMarkedAtOnce, jobs.size()) - 1;
     auto rows = s.db.query(kEdgesOfFlow, flow, jobs[first].seq - 1, jobs[last].seq);
     while (rows.next()) {
-      edges.push_back({rows->integer(0), rows->integer(1),
-                       static_cast<EdgeCondition>(rows->integer(2))});
+      edges.push_back(
+          {rows->integer(0), rows->integer(1), static_cast<EdgeCondition>(rows->integer(2))});
     }
   }
   std::sort(edges.begin(), edges.end(), [](const FlowEdgeState& a, const FlowEdgeState& b) {
@@ -130,9 +130,9 @@ Status FlowRetrying::checkUniqueKeys(const FlowRow& row, const FlowRetryPlan& pl
   std::set<std::pair<std::string, std::string>> revived;
   auto rows = s_.db.query(kKeysOfFlow, row.seq);
   while (rows.next()) {
-    const auto found = std::lower_bound(
-        plan.put_back.begin(), plan.put_back.end(), rows->integer(0),
-        [](const auto& job, std::int64_t seq) { return job.seq < seq; });
+    const auto found =
+        std::lower_bound(plan.put_back.begin(), plan.put_back.end(), rows->integer(0),
+                         [](const auto& job, std::int64_t seq) { return job.seq < seq; });
     if (found == plan.put_back.end() || found->seq != rows->integer(0)) continue;
     const std::string key = rows->string(2);
     const bool is_first = revived.emplace(rows->string(1), key).second;
@@ -162,13 +162,12 @@ void FlowRetrying::mark(const FlowRow& row, const std::vector<FlowJobState>& job
     }
     levels.push_back(level);
     // One more as long as the parent itself has not ended.
-    const auto parent = std::lower_bound(
-        jobs.begin(), jobs.end(), level.parent,
-        [](const FlowJobState& job, std::int64_t seq) { return job.seq < seq; });
-    const bool is_put_back =
-        std::binary_search(plan.put_back.begin(), plan.put_back.end(),
-                           FlowRetryPlan::Remaining{level.parent, 0},
-                           [](const auto& a, const auto& b) { return a.seq < b.seq; });
+    const auto parent =
+        std::lower_bound(jobs.begin(), jobs.end(), level.parent,
+                         [](const FlowJobState& job, std::int64_t seq) { return job.seq < seq; });
+    const bool is_put_back = std::binary_search(
+        plan.put_back.begin(), plan.put_back.end(), FlowRetryPlan::Remaining{level.parent, 0},
+        [](const auto& a, const auto& b) { return a.seq < b.seq; });
     const bool runs = parent != jobs.end() && parent->seq == level.parent &&
                       parent->ended_as < EndedAs::kGoneDone && !isFinished(parent->status);
     if (is_put_back || runs) levels.back().counts.open += 1;

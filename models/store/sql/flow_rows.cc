@@ -10,9 +10,9 @@
 namespace muster {
 namespace {
 
-#define MUSTER_SELECT_FLOW                                                                     \
-  "SELECT w.flow_seq, w.flow_id, w.name, w.tenant, w.priority, w.status, w.cause, w.reason, "  \
-  "w.closed, w.round, w.fail_fast, w.deadline_at, w.callbacks, w.metadata, w.pools, "          \
+#define MUSTER_SELECT_FLOW                                                                    \
+  "SELECT w.flow_seq, w.flow_id, w.name, w.tenant, w.priority, w.status, w.cause, w.reason, " \
+  "w.closed, w.round, w.fail_fast, w.deadline_at, w.callbacks, w.metadata, w.pools, "         \
   "w.created_at, w.began_at, w.ended_at, w.version, w.total, w.blocked, w.done, w.poisoned, " \
   "w.cancelled, w.top_open, w.top_failed, w.top_cancelled, w.todo, w.todo_after FROM flows w "
 constexpr Sql kFindFlow{MUSTER_SELECT_FLOW "WHERE w.flow_id = $1 AND w.todo <> 4"};

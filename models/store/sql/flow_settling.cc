@@ -14,13 +14,13 @@ namespace {
 
 // Jobs that ended, with what is to be known of their flows, and the edges that go from them. $1 has
 // their numbers, up to where their edges are told, and whether edges are asked for.
-#define MUSTER_LOOK                                                                              \
-  "SELECT 0, f.seq, f.flow_seq, f.parent_seq, f.may_fail, f.ended_as, f.children_open, "         \
-  "f.children_failed, f.children_cancelled, f.told_to, f.todo, "                           \
-  "CASE WHEN w.cause <> '' THEN 1 ELSE 0 END, w.fail_fast, "                                      \
-  "w.todo, j.status FROM /*rows $1 3*/ d CROSS JOIN flow_jobs f CROSS JOIN flows w "             \
+#define MUSTER_LOOK                                                                             \
+  "SELECT 0, f.seq, f.flow_seq, f.parent_seq, f.may_fail, f.ended_as, f.children_open, "        \
+  "f.children_failed, f.children_cancelled, f.told_to, f.todo, "                                \
+  "CASE WHEN w.cause <> '' THEN 1 ELSE 0 END, w.fail_fast, "                                    \
+  "w.todo, j.status FROM /*rows $1 3*/ d CROSS JOIN flow_jobs f CROSS JOIN flows w "            \
   "LEFT JOIN jobs j ON j.seq = f.seq WHERE f.seq = d.c0 AND w.flow_seq = f.flow_seq UNION ALL " \
-  "SELECT 1, e.upstream_seq, e.downstream_seq, e.condition, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "  \
+  "SELECT 1, e.upstream_seq, e.downstream_seq, e.condition, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "     \
   "NULL FROM "
 // The first $2 edges in the order of the jobs.
 constexpr Sql kLook{MUSTER_LOOK
@@ -36,14 +36,14 @@ constexpr Sql kLookOfEach{
 
 // Columns of $1: number, edges met, open, failed and cancelled children, ended_as (0: as it is),
 // todo and told_to (-1: as it is). A job whose last open child this was is to be told of.
-#define MUSTER_CHANGE_FLOW_JOBS                                                           \
-  "UPDATE flow_jobs SET remaining = remaining - d.c1, children_open = children_open - d.c2, " \
+#define MUSTER_CHANGE_FLOW_JOBS                                                                \
+  "UPDATE flow_jobs SET remaining = remaining - d.c1, children_open = children_open - d.c2, "  \
   "children_failed = children_failed + d.c3, children_cancelled = children_cancelled + d.c4, " \
-  "ended_as = CASE WHEN d.c5 > 0 THEN d.c5 ELSE ended_as END, "                               \
-  "todo = CASE WHEN d.c2 > 0 AND children_open = d.c2 THEN 1 "                                \
-  "WHEN d.c6 >= 0 THEN d.c6 ELSE todo END, "                                                  \
-  "told_to = CASE WHEN d.c7 >= 0 THEN d.c7 ELSE told_to END "                                 \
-  "FROM /*rows $1 8*/ d WHERE flow_jobs.seq = d.c0 "                                          \
+  "ended_as = CASE WHEN d.c5 > 0 THEN d.c5 ELSE ended_as END, "                                \
+  "todo = CASE WHEN d.c2 > 0 AND children_open = d.c2 THEN 1 "                                 \
+  "WHEN d.c6 >= 0 THEN d.c6 ELSE todo END, "                                                   \
+  "told_to = CASE WHEN d.c7 >= 0 THEN d.c7 ELSE told_to END "                                  \
+  "FROM /*rows $1 8*/ d WHERE flow_jobs.seq = d.c0 "                                           \
   "RETURNING flow_jobs.seq, flow_jobs.remaining, flow_jobs.todo, flow_jobs.delay_ms"
 constexpr Sql kChangeFlowJobs{MUSTER_CHANGE_FLOW_JOBS};
 
@@ -57,11 +57,12 @@ constexpr Sql kCancelBlocked{
     "RETURNING " MUSTER_JOB_COLUMNS_OF("jobs")};
 // $1: number, delay. Who sets these free holds them by their rows in flow_jobs. The || keeps to the
 // index of numbers.
-#define MUSTER_UNBLOCK(jobs_and_delays)                                                   \
-  "UPDATE jobs SET status = 'pending', version = version + 1, "                               \
-  "available_at = CASE WHEN available_at > $2 + d.c1 THEN available_at ELSE $2 + d.c1 END, "  \
-  "delayed = CASE WHEN available_at > $2 OR d.c1 > 0 THEN 1 ELSE 0 END "                      \
-  "FROM " jobs_and_delays " d WHERE jobs.seq = d.c0 AND jobs.status || '' = 'blocked' "       \
+#define MUSTER_UNBLOCK(jobs_and_delays)                                                      \
+  "UPDATE jobs SET status = 'pending', version = version + 1, "                              \
+  "available_at = CASE WHEN available_at > $2 + d.c1 THEN available_at ELSE $2 + d.c1 END, " \
+  "delayed = CASE WHEN available_at > $2 OR d.c1 > 0 THEN 1 ELSE 0 END "                     \
+  "FROM " jobs_and_delays                                                                    \
+  " d WHERE jobs.seq = d.c0 AND jobs.status || '' = 'blocked' "                              \
   "RETURNING " MUSTER_JOB_COLUMNS_OF("jobs")
 constexpr Sql kUnblock{MUSTER_UNBLOCK("/*rows $1 2*/")};
 // PostgreSQL: both in one step. Rows of flow_jobs are changed in the order of the list.
@@ -76,7 +77,8 @@ constexpr Sql kChangeAndUnblock{
 constexpr int kMarkedColumn = 26;
 
 // $1: number, then what is added to blocked, done, poisoned, cancelled, taken from top_open, added
-// to top_failed, top_cancelled, whether it is to be cancelled. A closed flow without open jobs ends.
+// to top_failed, top_cancelled, whether it is to be cancelled. A closed flow without open jobs
+// ends.
 constexpr Sql kChangeFlows{
     "WITH held AS MATERIALIZED (SELECT d.* FROM /*rows $1 9*/ d CROSS JOIN flows w "
     "WHERE w.flow_seq = d.c0 /*lock_by w.flow_seq*/) "
@@ -103,8 +105,7 @@ constexpr Sql kSomeMarked{
 
 constexpr Sql kLowestJob{"SELECT seq FROM flow_jobs ORDER BY seq LIMIT 1"};
 constexpr Sql kRenumberJob{"UPDATE flow_jobs SET seq = $2 WHERE seq = $1"};
-constexpr Sql kRenumberUpstream{
-    "UPDATE flow_edges SET upstream_seq = $2 WHERE upstream_seq = $1"};
+constexpr Sql kRenumberUpstream{"UPDATE flow_edges SET upstream_seq = $2 WHERE upstream_seq = $1"};
 constexpr Sql kRenumberDownstream{
     "UPDATE flow_edges SET downstream_seq = $2 WHERE downstream_seq = $1"};
 constexpr Sql kRenumberParent{
@@ -131,8 +132,8 @@ FlowSettling::Looks FlowSettling::look(std::span<const Wanted> wanted, int most)
   auto rows = s_.db.query(of_each ? kLookOfEach : kLook, list.text(), limit);
   while (rows.next()) {
     if (rows->integer(0) == 1) {
-      looks.edges.push_back({rows->integer(1), rows->integer(2),
-                             static_cast<EdgeCondition>(rows->integer(3))});
+      looks.edges.push_back(
+          {rows->integer(1), rows->integer(2), static_cast<EdgeCondition>(rows->integer(3))});
       continue;
     }
     Looked& job = looks.jobs.emplace_back();
@@ -308,8 +309,7 @@ void FlowSettling::write(Changes& changes) {
 void FlowSettling::settleEnded() {
   if (s_.ended.empty()) return;
   auto ended = std::exchange(s_.ended, {});
-  std::sort(ended.begin(), ended.end(),
-            [](const auto& a, const auto& b) { return a.seq < b.seq; });
+  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.seq < b.seq; });
   std::vector<Wanted> wanted;
   for (const Session::EndedJob& job : ended) {
     const bool tells = (job.links & job_link::kHasDownstream) != 0 &&
@@ -369,7 +369,8 @@ int FlowSettling::tellMarked(FlowJobTodo todo, int most) {
     auto rows = s_.db.query(kMarked, static_cast<int>(todo), std::min(most, kMarkedAtOnce));
     while (rows.next()) {
       wanted.push_back({rows->integer(0),
-                        todo == FlowJobTodo::kTellEdges ? rows->integer(1) : std::int64_t{0}, true});
+                        todo == FlowJobTodo::kTellEdges ? rows->integer(1) : std::int64_t{0},
+                        true});
     }
   }
   if (wanted.empty()) return 0;

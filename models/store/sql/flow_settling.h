@@ -71,8 +71,8 @@ class FlowSettling {
   // What changes, gathered from all the jobs.
   struct JobChange {
     std::int64_t met = 0, open = 0, failed = 0, cancelled = 0;
-    EndedAs ended_as = EndedAs::kItself;    // if it is another
-    std::optional<FlowJobTodo> todo = {};   // if it changes
+    EndedAs ended_as = EndedAs::kItself;   // if it is another
+    std::optional<FlowJobTodo> todo = {};  // if it changes
     std::optional<std::int64_t> told_to = {};
   };
   struct FlowChange {
@@ -87,7 +87,7 @@ class FlowSettling {
   struct Changes {
     std::map<std::int64_t, JobChange> jobs;
     std::map<std::int64_t, FlowChange> flows;
-    std::map<std::int64_t, Cancelled> cancelled;  // downstream jobs
+    std::map<std::int64_t, Cancelled> cancelled;   // downstream jobs
     std::map<std::int64_t, std::int64_t> flow_of;  // downstream jobs that may be unblocked
   };
   static void count(FlowChange& flow, JobStatus from, JobStatus to);

@@ -10,8 +10,8 @@
 namespace muster {
 namespace {
 
-#define MUSTER_UPSTREAM_COLUMNS_WITH(result)                                                  \
-  "f.seq, f.name, f.ended_as, f.children_open, f.children_failed, f.children_cancelled, "     \
+#define MUSTER_UPSTREAM_COLUMNS_WITH(result)                                              \
+  "f.seq, f.name, f.ended_as, f.children_open, f.children_failed, f.children_cancelled, " \
   "j.id, j.status, j.error, " result ", r.artifacts, j.links, f.flow_seq "
 #define MUSTER_UPSTREAM_COLUMNS MUSTER_UPSTREAM_COLUMNS_WITH("r.result")
 #define MUSTER_JOIN_RESULTS \
@@ -22,20 +22,22 @@ constexpr Sql kUpstreamFrom{"SELECT " MUSTER_UPSTREAM_COLUMNS
                             "AND f.seq = e.upstream_seq ORDER BY e.upstream_seq LIMIT $3"};
 // PostgreSQL: the first $2 of each job; of results that are longer than $3 only that they are.
 #define MUSTER_IS_LONG "octet_length(r.result) > $3"
-constexpr Sql kFirstUpstreamOfEach{
-    "SELECT " MUSTER_UPSTREAM_COLUMNS_WITH("CASE WHEN " MUSTER_IS_LONG " THEN NULL ELSE r.result END")
-    ", d.c0, coalesce(" MUSTER_IS_LONG ", FALSE) FROM /*numbers $1*/ d CROSS JOIN LATERAL (SELECT o.upstream_seq FROM flow_edges o "
-    "WHERE o.downstream_seq = d.c0 ORDER BY o.upstream_seq LIMIT $2) e "
-    "CROSS JOIN flow_jobs f " MUSTER_JOIN_RESULTS
-    "WHERE f.seq = e.upstream_seq ORDER BY d.c0, e.upstream_seq"};
+constexpr Sql kFirstUpstreamOfEach{"SELECT " MUSTER_UPSTREAM_COLUMNS_WITH(
+    "CASE WHEN " MUSTER_IS_LONG
+    " THEN NULL ELSE r.result END") ", d.c0, coalesce(" MUSTER_IS_LONG
+                                    ", FALSE) FROM /*numbers $1*/ d CROSS JOIN LATERAL (SELECT "
+                                    "o.upstream_seq FROM flow_edges o "
+                                    "WHERE o.downstream_seq = d.c0 ORDER BY o.upstream_seq LIMIT "
+                                    "$2) e "
+                                    "CROSS JOIN flow_jobs f " MUSTER_JOIN_RESULTS
+                                    "WHERE f.seq = e.upstream_seq ORDER BY d.c0, e.upstream_seq"};
 constexpr int kJobColumn = 13, kIsLongColumn = 14;
 constexpr std::int64_t kLongResult = 8192;
 constexpr Sql kChildrenAfter{"SELECT " MUSTER_UPSTREAM_COLUMNS
                              "FROM flow_jobs f " MUSTER_JOIN_RESULTS
                              "WHERE f.flow_seq = $1 AND f.parent_seq = $2 AND f.name > $3 "
                              "ORDER BY f.name LIMIT $4"};
-constexpr Sql kCountUpstream{
-    "SELECT count(*) FROM flow_edges WHERE downstream_seq = $1"};
+constexpr Sql kCountUpstream{"SELECT count(*) FROM flow_edges WHERE downstream_seq = $1"};
 constexpr Sql kCountChildren{
     "SELECT count(*) FROM flow_edges e CROSS JOIN flow_jobs u CROSS JOIN flow_jobs f "
     "WHERE e.downstream_seq = $1 AND u.seq = e.upstream_seq AND f.flow_seq = u.flow_seq "
@@ -104,8 +106,7 @@ void FlowUpstream::readAhead(std::span<const std::int64_t> jobs) {
   for (const std::int64_t job : long_ones) first_.erase(job);
 }
 
-std::vector<FlowUpstream::Found> FlowUpstream::upstreamFrom(std::int64_t job,
-                                                            std::int64_t number) {
+std::vector<FlowUpstream::Found> FlowUpstream::upstreamFrom(std::int64_t job, std::int64_t number) {
   if (const auto first = first_.find(job); number == kFirstNumber && first != first_.end()) {
     return std::move(first_.extract(first).mapped());
   }
@@ -155,8 +156,7 @@ FlowUpstream::Page FlowUpstream::page(std::int64_t job, const std::string& curso
       while (found.may_have_children) {
         std::vector<Found> children;
         {
-          auto rows =
-              s_.db.query(kChildrenAfter, found.flow, found.seq, place.child, kReadAtOnce);
+          auto rows = s_.db.query(kChildrenAfter, found.flow, found.seq, place.child, kReadAtOnce);
           while (rows.next()) children.push_back(readFound(*rows));
         }
         for (Found& child : children) {
@@ -193,11 +193,10 @@ std::string FlowUpstream::inlined(std::int64_t job, std::size_t bytes) {
     writeUpstreamItem(out, item);
     ++count;
   }
-  const bool truncated = !found.next_cursor.empty() ||
-                         count < static_cast<std::int64_t>(found.items.size());
-  const std::int64_t all = truncated ? countOf(s_, kCountUpstream, job) +
-                                           countOf(s_, kCountChildren, job)
-                                     : count;
+  const bool truncated =
+      !found.next_cursor.empty() || count < static_cast<std::int64_t>(found.items.size());
+  const std::int64_t all =
+      truncated ? countOf(s_, kCountUpstream, job) + countOf(s_, kCountChildren, job) : count;
   out.endArray().field("count", all).field("truncated", truncated).endObject();
   return out.take();
 }

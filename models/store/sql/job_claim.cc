@@ -75,7 +75,8 @@ std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
 }
 
 void Jobs::attachClaimed(std::span<Row> rows) {
-  const bool plain = std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
+  const bool plain =
+      std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
   if (!plain) FlowRows(s_).attachClaimed(rows);
 }
 
@@ -206,7 +207,8 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
   const Job& job = row->job;
   if (job.status == JobStatus::kBlocked) {
     attachFlow(*row);
-    return refuse("the job waits for " + FlowUpstream(s_).open(row->seq, job.flow ? job.flow->blocked_by : 0));
+    return refuse("the job waits for " +
+                  FlowUpstream(s_).open(row->seq, job.flow ? job.flow->blocked_by : 0));
   }
   if (job.status != JobStatus::kPending)
     return refuse("the job is " + std::string(name(job.status)));

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-#define MUSTER_INSERT_JOBS                                                                       \
+#define MUSTER_INSERT_JOBS                                                                      \
   "INSERT INTO jobs (attempts, crashes, version, cancel_requested, seq, id, lane_id, pool_id, " \
   "status, delayed, priority, max_retries, available_at, created_at, expires_at, finished_at, " \
   "tenant, unique_key, reason, links) "

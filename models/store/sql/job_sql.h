@@ -9,7 +9,7 @@
 // SQLite knows only the table's own name in what an UPDATE returns.
 #define MUSTER_JOB_COLUMNS_OF(j)                                                               \
   j ".seq, " j ".lane_id, " j ".id, " j ".pool_id, " j ".status, " j ".priority, " j           \
-    ".attempts, " j ".max_retries, " j ".crashes, " j ".version, " j ".available_at, " j        \
+    ".attempts, " j ".max_retries, " j ".crashes, " j ".version, " j ".available_at, " j       \
     ".created_at, " j ".expires_at, " j ".claimed_at, " j ".finished_at, " j ".claimed_by, " j \
     ".lease_token, " j ".lease_expires_at, " j ".cancel_requested, " j ".tenant, " j           \
     ".unique_key, " j ".error, " j ".reason, " j ".progress, " j ".progress_message, " j ".links"

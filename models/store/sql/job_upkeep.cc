@@ -21,8 +21,8 @@ namespace {
   "ORDER BY available_at LIMIT $2" skip_locked " RETURNING pool_id, lane_id, priority, seq"
 constexpr Sql kPromote{MUSTER_PROMOTE("IN ", ")")};
 constexpr Sql kPromoteBesideOthers{MUSTER_PROMOTE("= ANY (ARRAY", " FOR UPDATE SKIP LOCKED))")};
-#define MUSTER_EXPIRED(and_pending)                                                   \
-  MUSTER_SELECT_JOB                                                                   \
+#define MUSTER_EXPIRED(and_pending)                                                    \
+  MUSTER_SELECT_JOB                                                                    \
   "WHERE j.status IN ('blocked', 'pending') AND j.expires_at IS NOT NULL " and_pending \
   "AND j.expires_at <= $1 ORDER BY j.expires_at, j.seq LIMIT $2 /*skip_locked j*/"
 constexpr Sql kExpired{MUSTER_EXPIRED("")};

@@ -64,7 +64,7 @@ class Jobs {
 
   struct Pushed {
     Job job;
-    bool created;  // false: a living job has the same unique_key
+    bool created;          // false: a living job has the same unique_key
     std::int64_t seq = 0;  // of one that was created
   };
   // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.

@@ -18,9 +18,9 @@ std::string withListMarkers(std::string_view sql,
       const std::size_t end = text.find("*/", begin);
       const std::string inside = text.substr(begin, end - begin);
       const std::size_t space = inside.find(' ');
-      const int columns =
-          space == std::string::npos ? 1 : std::atoi(inside.c_str() + space + 1);
-      text.replace(at, end + 2 - at, table({kind, std::string_view(inside).substr(0, space), columns}));
+      const int columns = space == std::string::npos ? 1 : std::atoi(inside.c_str() + space + 1);
+      text.replace(at, end + 2 - at,
+                   table({kind, std::string_view(inside).substr(0, space), columns}));
     }
   }
   return text;

@@ -61,7 +61,8 @@ constexpr Sql kHasDelayed{
     "AND available_at > $2 LIMIT 1"};
 constexpr Sql kExpiredInLanes{
     "SELECT +lane_id, count(*) FROM jobs WHERE pool_id = $1 AND status = 'pending' "
-    "AND status IN ('blocked', 'pending') AND expires_at IS NOT NULL AND expires_at <= $2 AND available_at <= $2 GROUP BY 1"};
+    "AND status IN ('blocked', 'pending') AND expires_at IS NOT NULL AND expires_at <= $2 AND "
+    "available_at <= $2 GROUP BY 1"};
 constexpr Sql kHasExpired{
     "SELECT 1 FROM jobs WHERE status IN ('blocked', 'pending') AND expires_at IS NOT NULL "
     "AND expires_at <= $1 LIMIT 1"};
@@ -212,8 +213,7 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   if (!pool) return tl::unexpected(missing(id));
   if (auto ok = checkVersion(*pool, if_version); !ok) return ok;
   const PoolStats counts = stats(id);
-  const std::int64_t jobs =
-      counts.pending + counts.blocked + counts.claimed + counts.done +
+  const std::int64_t jobs = counts.pending + counts.blocked + counts.claimed + counts.done +
                             counts.poisoned + counts.cancelled;
   if (jobs > 0) {
     return fail(ErrorCode::kPoolNotEmpty, "the pool holds " + std::to_string(jobs) +

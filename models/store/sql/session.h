@@ -105,8 +105,8 @@ class Session {
     delta(row.lane)[index(status)] -= 1;
     if (status == JobStatus::kPending) turns.jobGone(row);
     if ((row.links & job_link::kInFlow) != 0) {
-      ended.push_back({row.seq, row.links, status,
-                       isFinished(status) ? status : JobStatus::kCancelled, true});
+      ended.push_back(
+          {row.seq, row.links, status, isFinished(status) ? status : JobStatus::kCancelled, true});
     }
   }
   // A claimed job of the tenant has ended.
