@@ -99,7 +99,7 @@ class FlowLinks {
 };
 
 bool canBePutBack(const FlowJobState& job) {
-  return isFinished(job.status) && job.status != JobStatus::kDone &&
+  return isFinished(job.status) && job.status != JobStatus::kDone && job.seq > 0 &&
          job.ended_as < EndedAs::kGoneDone;
 }
 

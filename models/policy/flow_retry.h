@@ -14,7 +14,7 @@ enum class FlowJobTodo { kNothing = 0, kTellVerdict = 1, kTellEdges = 2, kPutBac
 
 // A job of a flow as it is when it is to be tried again.
 struct FlowJobState {
-  std::int64_t seq = 0;
+  std::int64_t seq = 0;     // negative: the job is gone, whatever it ended as
   std::int64_t parent = 0;  // 0: top level
   JobStatus status = JobStatus::kPending;
   EndedAs ended_as = EndedAs::kItself;

@@ -66,6 +66,25 @@ void FlowModel::poison(int place) {
   if (fail_fast && !job.may_fail && cause.empty()) cancelAll("fail_fast");
 }
 
+int FlowModel::loseAll() {
+  int lost = 0;
+  bool fails = false;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Member& job = jobs[i];
+    if (job.status != JobStatus::kClaimed) continue;
+    ++lost;
+    if (job.cancel_requested) {
+      stop(static_cast<int>(i));
+      continue;
+    }
+    job.status = JobStatus::kPoisoned;
+    job.token.clear();
+    fails = fails || !job.may_fail;
+  }
+  if (fails && fail_fast && cause.empty()) cancelAll("fail_fast");
+  return lost;
+}
+
 void FlowModel::stop(int place) {
   Member& job = jobs.at(static_cast<std::size_t>(place));
   job.status = JobStatus::kCancelled;
@@ -112,13 +131,16 @@ std::vector<int> FlowModel::retry(const std::optional<std::vector<int>>& chosen)
     const Member& job = jobs.at(static_cast<std::size_t>(place));
     return isOver(job) && job.status != JobStatus::kDone && !job.gone;
   };
+  std::set<int> below;  // jobs that are put back, and all that is below these
   const std::function<void(int)> reach = [&](int place) {
-    if (!reached.insert(place).second) return;
+    const bool is_below = ends(place) || below.contains(jobs.at(static_cast<std::size_t>(place)).parent);
+    const bool is_news = is_below && below.insert(place).second;
+    if (!reached.insert(place).second && !is_news) return;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       for (const Edge& edge : jobs[i].edges) {
         if (edge.from == place) reach(static_cast<int>(i));
       }
-      if (jobs[i].parent == place && ends(place)) reach(static_cast<int>(i));
+      if (jobs[i].parent == place && is_below) reach(static_cast<int>(i));
     }
     const int parent = jobs.at(static_cast<std::size_t>(place)).parent;
     if (parent >= 0 && jobs[static_cast<std::size_t>(parent)].status == JobStatus::kDone) {

@@ -345,6 +345,27 @@ TEST_P(FlowRetryTest, what_is_gone_with_its_pool_stays_gone) {
   EXPECT_EQ(flowState(), "cancelled:job_cancelled");
 }
 
+TEST_P(FlowRetryTest, what_was_cancelled_for_another_job_and_is_gone_stays_gone) {
+  start("a; b @q after a; c after b; d any b");
+  poison("a");
+  settle();
+  EXPECT_EQ(state("b"), "cancelled:upstream_failed");
+  removePool("q");
+  settle();
+  done("d");
+  settle();
+  EXPECT_EQ(retryFlow()->count, 1);
+  settle();
+  EXPECT_EQ(states(), "a=pending b=gone c=cancelled:upstream_failed d=done");
+  const auto upstream = read([&](Store& s) { return run(ListUpstream{id("d")}, s); })->items;
+  ASSERT_EQ(upstream.size(), 1U);
+  EXPECT_EQ(upstream[0].status, JobStatus::kCancelled);
+  EXPECT_EQ(upstream[0].verdict, Verdict::kFailed);
+  done("a");
+  settle();
+  EXPECT_EQ(flowState(), "succeeded");
+}
+
 TEST_P(FlowRetryTest, a_retry_that_was_undone_has_changed_nothing) {
   start("a; b after a");
   poison("a");

@@ -77,7 +77,7 @@ FlowUpstream::Found FlowUpstream::readFound(const SqlRows& row) {
   const auto ended_as = static_cast<EndedAs>(row.integer(2));
   const LevelCounts children{row.integer(3), row.integer(4), row.integer(5)};
   found.may_have_children = true;
-  if (ended_as >= EndedAs::kGoneDone) {
+  if (row.isNull(6)) {  // it is gone
     item.status = ended_as == EndedAs::kGoneDone       ? JobStatus::kDone
                   : ended_as == EndedAs::kGonePoisoned ? JobStatus::kPoisoned
                                                        : JobStatus::kCancelled;
