@@ -142,6 +142,7 @@ Result<Work> FlowController::create(const Request& request) {
 }
 
 template <class Op>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved, which a template hides.
 void FlowController::add(const RequestPtr& request, Op op, TenantOf inherited, Respond respond) {
   op.traceparent = readTraceparent(request->header("traceparent"));
   auto counted = std::make_shared<bool>(false);  // a unit that runs again is no second request
