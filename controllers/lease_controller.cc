@@ -86,7 +86,8 @@ Result<Job> judge(Store& store, const OutcomeReport& report, bool with_data) {
 }
 
 void writeJudged(JsonWriter& out, Store& store, const OutcomeReport& report) {
-  const auto job = judge(store, report, false);
+  const Result<Job> job =
+      report.refusal ? tl::unexpected(*report.refusal) : judge(store, report, false);
   out.beginObject().field("job_id", report.job);
   if (job) {
     out.field("status", name(job->status));
@@ -94,7 +95,11 @@ void writeJudged(JsonWriter& out, Store& store, const OutcomeReport& report) {
     const auto now =
         job.error().code == ErrorCode::kNotFound ? std::nullopt : store.jobs().find(report.job);
     out.field("status", now ? name(now->status) : std::string_view("unknown"));
-    out.field("code", describe(job.error().code).name).field("detail", job.error().detail);
+    const Error& error = job.error();
+    // Of one that was refused for what stands in it, what is wrong says more than that it is.
+    const std::string_view code =
+        error.fields.empty() ? describe(error.code).name : std::string_view(error.fields[0].code);
+    out.field("code", code).field("detail", error.detail);
   }
   out.endObject();
 }
@@ -275,6 +280,8 @@ void LeaseController::reports(const RequestPtr& request, Respond respond) {
       return respond(tl::unexpected(ok.error()));
     }
     report.reporter.pool = *pool;
+    const auto fits = checkInline(report.result, report.inlined, inline_rules_);
+    if (!fits) report.refusal = fits.error();
   }
   waiting->request = request;
   waiting->respond = std::move(respond);
@@ -329,6 +336,10 @@ OutcomeReport readRelease(JsonValue value, std::vector<FieldError>& faults) {
 void LeaseController::complete(const RequestPtr& request, Respond respond) {
   auto report = readReport(*request, readComplete);
   if (!report) return respond(tl::unexpected(std::move(report).error()));
+  // Before the store is told of it: it completes the jobs of a batch in one step.
+  if (auto ok = checkInline(report->result, report->inlined, inline_rules_); !ok) {
+    return respond(tl::unexpected(std::move(ok).error()));
+  }
   Wish wish;
   if (!report->reporter.lease_token.empty()) {
     wish.kind = Wish::Kind::kComplete;

@@ -11,8 +11,12 @@ namespace muster {
 class LeaseController {
  public:
   // `pool_waits` is woken under a pool's id when it may have work.
-  LeaseController(Gateway& gateway, WaitList& pool_waits, const Clock& clock)
-      : gateway_(gateway), waits_(pool_waits), clock_(clock) {}
+  LeaseController(Gateway& gateway, WaitList& pool_waits, const Clock& clock,
+                  InlineRules inline_rules)
+      : gateway_(gateway),
+        waits_(pool_waits),
+        clock_(clock),
+        inline_rules_(std::move(inline_rules)) {}
   void addRoutes(Router& router);
 
  private:
@@ -32,6 +36,7 @@ class LeaseController {
   Gateway& gateway_;
   WaitList& waits_;
   const Clock& clock_;
+  const InlineRules inline_rules_;
 };
 
 }  // namespace muster

@@ -87,6 +87,7 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
     writeWorkerFields(out, registered);
     out.field("heartbeat_interval_seconds", *settings.heartbeat_interval_seconds);
     out.field("lease_seconds", *settings.lease_seconds);
+    out.field("inline_limit_bytes", store.rules().inline_rules.limit_bytes);
     const WorkerPass pass{registered.id.str(), registered.pool, registered.registration};
     out.field("worker_token", access_.tokenFor(pass)).endObject();
     Reply reply = Reply::json(201, std::move(out));

@@ -50,6 +50,9 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
   static constexpr ErrorKind kVersion{"version_mismatch", 412, "The resource has changed", false};
+  static constexpr ErrorKind kNotStored{"not_stored", 409, "The bytes are not here", false};
+  static constexpr ErrorKind kInlineLimit{"inline_limit", 413,
+                                          "The result is too large to travel with the job", false};
   static constexpr ErrorKind kTooLarge{"body_too_large", 413, "The body is too large", false};
   static constexpr ErrorKind kHost{"misdirected_host", 421, "The Host header is not ours", false};
   static constexpr ErrorKind kInvalid{"validation_failed", 422, "Some fields are not valid", false};
@@ -98,6 +101,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kNotClaimable;
     case ErrorCode::kNotRetryable:
       return kNotRetryable;
+    case ErrorCode::kNotStored:
+      return kNotStored;
     case ErrorCode::kJobActive:
       return kJobActive;
     case ErrorCode::kWorkerActive:
@@ -132,6 +137,8 @@ const ErrorKind& describe(ErrorCode code) {
       return kVersion;
     case ErrorCode::kBodyTooLarge:
       return kTooLarge;
+    case ErrorCode::kInlineLimit:
+      return kInlineLimit;
     case ErrorCode::kMisdirectedHost:
       return kHost;
     case ErrorCode::kInvalid:

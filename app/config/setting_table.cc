@@ -188,6 +188,10 @@ bool isPath(std::string_view value) {
   return !value.empty() && value.find('\0') == std::string_view::npos;
 }
 
+bool isArtifactType(std::string_view value) {
+  return value.size() <= 128 && isWord(value, "._~:/+-");
+}
+
 bool isNodeId(std::string_view value) { return isValidId(value); }
 
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
@@ -278,6 +282,10 @@ std::vector<SettingRow> makeTable() {
           "most levels of a flow: its jobs, their children, and so on"),
       row("upstream_inline_limit_bytes", whole<&S::upstream_inline_limit_bytes, 0, kCount>(),
           "most bytes of upstream results that a claimed job carries"),
+      row("inline_payload_limit_bytes", whole<&S::inline_payload_limit_bytes, 0, kCount>(),
+          "most bytes of a result and the values of its artifacts together"),
+      row("forced_reference_types", list<&S::forced_reference_types, isArtifactType>("types"),
+          "types of artifacts that must not be handed back as a value"),
       row("strict_workers", onOff<&S::strict_workers>(), "only registered workers may claim"),
       row("trigger_registry", text<&S::trigger_registry, isPath>("a file"),
           "file with triggers, like trigger_registry.yml"),

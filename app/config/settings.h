@@ -98,6 +98,8 @@ struct Settings {
   std::int64_t flow_max_jobs = 1'000'000;
   std::int64_t flow_max_depth = 16;
   std::int64_t upstream_inline_limit_bytes = 262'144;
+  std::int64_t inline_payload_limit_bytes = 2'097'152;
+  std::vector<std::string> forced_reference_types;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};
   std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval

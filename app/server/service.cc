@@ -48,6 +48,12 @@ LaunchTemplates::Map launchTemplatesOf(const Settings& settings) {
   return templates;
 }
 
+InlineRules inlineRules(const Settings& settings) {
+  const auto& forced = settings.forced_reference_types;
+  return {static_cast<std::size_t>(settings.inline_payload_limit_bytes),
+          {forced.begin(), forced.end()}};
+}
+
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node,
                    const LaunchTemplates& templates) {
   StoreRules rules;
@@ -63,6 +69,7 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   // An answer with one job must not be larger than others may be.
   rules.upstream_inline_limit_bytes = std::min(
       static_cast<std::size_t>(settings.upstream_inline_limit_bytes), rules.max_answer_bytes);
+  rules.inline_rules = inlineRules(settings);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
   rules.zones = findZone;
@@ -147,7 +154,8 @@ void Service::wire(std::string worker_key) {
       router_, *access_, *limits_, *storage_, *metrics_, log_, clock_, *head_check_, *buffers_,
       node_.refusesWrites() ? [this] { return node_.admitWrite(); } : std::function<Status()>()});
   jobs_ = std::make_unique<JobController>(*gateway_, *limits_, job_waits_, clock_);
-  leases_ = std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_);
+  leases_ =
+      std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_, inlineRules(settings_));
   flows_ = std::make_unique<FlowController>(*gateway_, *limits_, flow_waits_, clock_);
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "models/json/json_writer.h"
 #include "models/worker.h"
@@ -44,6 +45,14 @@ Millis secondsOf(JsonValue value, std::string_view name, Millis otherwise) {
   if (!seconds || *seconds <= 0) return otherwise;
   constexpr double kYear = 365.0 * 24 * 3600;
   return Millis(static_cast<std::int64_t>(std::min(*seconds, kYear) * 1000));
+}
+
+// An older service names none.
+std::size_t inlineLimitOf(JsonValue registration) {
+  const auto found = member(registration, "inline_limit_bytes");
+  const auto bytes = found ? found->integer() : std::nullopt;
+  return bytes && *bytes >= 0 ? static_cast<std::size_t>(*bytes)
+                              : std::numeric_limits<std::size_t>::max();
 }
 
 Millis leaseOf(JsonValue job) {
@@ -112,7 +121,8 @@ ServiceClient::Answer<Registration> ServiceClient::registerWorker(const WorkerId
       .worker_id = textOf(root, "worker_id"),
       .worker_token = textOf(root, "worker_token"),
       .heartbeat_interval = secondsOf(root, "heartbeat_interval_seconds", kDefaultLease / 2),
-      .lease = secondsOf(root, "lease_seconds", kDefaultLease)};
+      .lease = secondsOf(root, "lease_seconds", kDefaultLease),
+      .most_result_bytes = inlineLimitOf(root)};
 }
 
 ServiceClient::Answer<ClaimAnswer> ServiceClient::claim(const std::string& pool,

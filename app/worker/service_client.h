@@ -41,6 +41,7 @@ struct Registration {
   std::string worker_token;
   Millis heartbeat_interval;
   Millis lease;
+  std::size_t most_result_bytes;
 };
 
 // What the jobs before a job left, as far as the claim carried it.

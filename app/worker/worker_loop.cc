@@ -79,6 +79,7 @@ class WorkerLoop {
   void giveBackUnheld(ServiceClient& client);
 
   const WorkerOptions& options_;
+  std::size_t max_result_bytes_ = options_.max_result_bytes;  // or fewer, if the service says so
   std::ostream& out_;
   SystemClock clock_;
   Log log_;
@@ -134,6 +135,7 @@ WorkerExit WorkerLoop::run() {
   }
   worker_ = registration->worker_id;
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
+  max_result_bytes_ = std::min(max_result_bytes_, registration->most_result_bytes);
   log_.info("registered", {{"worker", worker_}, {"pool", options_.pool}});
   client.setToken(worker_token_);
   heartbeat_.emplace(ServiceClient(options_.url, registration->worker_token, trust), *registration,
@@ -217,7 +219,7 @@ JobEnd WorkerLoop::perform(ServiceClient& client, const ClaimedJob& job) {
   if (options_.command.empty()) {
     const EchoJob echo = readEcho(job.data);
     if (echo.delay > Millis(0)) heartbeat_->begin();
-    return runEcho(echo, job.data, options_.max_result_bytes, watch_);
+    return runEcho(echo, job.data, max_result_bytes_, watch_);
   }
   heartbeat_->begin();
   std::optional<UpstreamFile> upstream;
@@ -232,7 +234,7 @@ JobEnd WorkerLoop::perform(ServiceClient& client, const ClaimedJob& job) {
                                  {options_.url, options_.pool, worker_, worker_token_},
                                  upstream ? upstream->path() : ""),
        .input = job.data,
-       .max_output = options_.max_result_bytes},
+       .max_output = max_result_bytes_},
       watch_);
 }
 
@@ -276,7 +278,7 @@ tl::expected<UpstreamFile, JobEnd> WorkerLoop::writeUpstream(ServiceClient& clie
 // cannot be ours any more.
 void WorkerLoop::report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end) {
   auto report = reportOf(end, options_.command.empty() ? "echo" : options_.command.front(),
-                         job.lease_token, options_.max_result_bytes);
+                         job.lease_token, max_result_bytes_);
   if (!report) {
     may_hold_unknown_ = true;
     log_.warn("the job is not ours any more, it was stopped", {{"job", job.id}});

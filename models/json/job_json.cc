@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/json/artifact_json.h"
 #include "models/json/json_reader.h"
 #include "models/policy/circuit.h"
 
@@ -106,18 +107,6 @@ void readRetry(JsonValue value, const std::string& pointer, std::vector<FieldErr
   in.finish();
 }
 
-std::string readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {
-  const auto artifacts = in.array("artifacts", 0, 1000);
-  if (!artifacts || artifacts->size() == 0) return {};
-  std::size_t index = 0;
-  for (auto it = artifacts->begin(); it != artifacts->end(); ++it, ++index) {
-    if ((*it).isObject()) continue;
-    addFault(faults,
-             {fmt::format("{}/{}", in.pointer("artifacts"), index), "type", "must be an object"});
-  }
-  return std::string(artifacts->raw());
-}
-
 Reporter readReporter(ObjectReader& in) {
   return {in.text("lease_token", 1, 128).value_or(""), in.id("worker_id").value_or("")};
 }
@@ -178,6 +167,13 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   if (!job.retry.empty()) out.key("retry").raw(job.retry);
   out.field("effect_key", job.effect_key).field("version", job.version);
   if (job.flow) writePlaceInFlow(out, *job.flow, job.status);
+}
+
+void readHanded(ObjectReader& in, OutcomeReport& report, std::vector<FieldError>& faults) {
+  report.result = in.raw("result");
+  HandedArtifacts handed = readArtifacts(in, faults);
+  report.artifacts = std::move(handed.json);
+  report.inlined = std::move(handed.inlined);
 }
 
 }  // namespace
@@ -258,8 +254,7 @@ OutcomeReport readComplete(JsonValue value, std::vector<FieldError>& faults) {
   ObjectReader in(value, "", faults);
   OutcomeReport report;
   report.reporter = readReporter(in);
-  report.result = in.raw("result");
-  report.artifacts = readArtifacts(in, faults);
+  readHanded(in, report, faults);
   in.finish();
   return report;
 }
@@ -288,9 +283,8 @@ OutcomeReport readBulkItem(JsonValue value, const std::string& pointer,
                 : outcome == "released"  ? Kind::kReleased
                 : outcome == "cancelled" ? Kind::kCancelled
                                          : Kind::kDone;
-  report.result = in.raw("result");
   report.failure = readFailure(in);
-  report.artifacts = readArtifacts(in, faults);
+  readHanded(in, report, faults);
   if (report.kind == Kind::kCancelled) report.failure.cancelled = true;
   in.finish();
   return report;

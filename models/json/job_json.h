@@ -7,6 +7,7 @@
 #include "models/job.h"
 #include "models/json/json_doc.h"
 #include "models/json/json_writer.h"
+#include "models/policy/inline_rules.h"
 #include "models/policy/retry.h"
 
 namespace muster {
@@ -33,9 +34,11 @@ struct OutcomeReport {
   JobId job;
   Reporter reporter;
   enum class Kind { kDone, kFailed, kReleased, kCancelled } kind = Kind::kDone;
-  std::optional<std::string> result;  // JSON
-  std::string artifacts;              // JSON array, empty: none
+  std::optional<std::string> result;    // JSON
+  std::string artifacts;                // JSON array, empty: none
+  std::vector<InlineArtifact> inlined;  // of these
   FailureReport failure;
+  std::optional<Error> refusal = {};  // it is not judged, and its job stays claimed
 };
 OutcomeReport readComplete(JsonValue value, std::vector<FieldError>& faults);
 OutcomeReport readFail(JsonValue value, std::vector<FieldError>& faults);

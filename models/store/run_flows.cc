@@ -32,8 +32,9 @@ FlowRows settled(Store& store) {
 
 tl::unexpected<Error> takesNoJobs(const FlowRow& row) {
   return fail(ErrorCode::kFlowClosed,
-              "the flow is " + std::string(name(row.flow.status)) +
-                  (row.flow.status == FlowStatus::kRunning ? " and closed" : ""));
+              "the flow takes no more jobs: it is " + (row.flow.status == FlowStatus::kRunning
+                                                           ? std::string("closed")
+                                                           : std::string(name(row.flow.status))));
 }
 
 // All that it waited for has ended: the flow does so now, not when it is its turn.
@@ -150,7 +151,8 @@ Result<Flow> run(const CancelFlow& op, Store& store) {
   if (!row) return noFlow(op.flow);
   endIfOver(store, *row);
   if (isEnded(row->flow.status)) {
-    return fail(ErrorCode::kAlreadyFinished, "the flow has " + std::string(name(row->flow.status)));
+    return fail(ErrorCode::kAlreadyFinished,
+                "the flow has ended: it is " + std::string(name(row->flow.status)));
   }
   if (!row->cause.empty()) return row->flow;  // it is on its way
   FlowEnding ending(store.session);

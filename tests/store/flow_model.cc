@@ -133,7 +133,8 @@ std::vector<int> FlowModel::retry(const std::optional<std::vector<int>>& chosen)
   };
   std::set<int> below;  // jobs that are put back, and all that is below these
   const std::function<void(int)> reach = [&](int place) {
-    const bool is_below = ends(place) || below.contains(jobs.at(static_cast<std::size_t>(place)).parent);
+    const bool is_below =
+        ends(place) || below.contains(jobs.at(static_cast<std::size_t>(place)).parent);
     const bool is_news = is_below && below.insert(place).second;
     if (!reached.insert(place).second && !is_news) return;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -52,7 +52,7 @@ class FlowModel {
   int remaining(int job) const;
 
   void poison(int job);
-  int loseAll();  // every claimed job, all at once; how many
+  int loseAll();       // every claimed job, all at once; how many
   void stop(int job);  // ends it as cancelled
   void cancelJob(int job);
   void remove(int job);  // with its pool

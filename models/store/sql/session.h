@@ -13,6 +13,7 @@
 #include "models/event.h"
 #include "models/job.h"
 #include "models/policy/circuit.h"
+#include "models/policy/inline_rules.h"
 #include "models/pool.h"
 #include "models/store/launch_templates.h"
 #include "models/store/random.h"
@@ -40,6 +41,7 @@ struct StoreRules {
   std::int64_t flow_max_jobs = 1'000'000;
   std::int64_t flow_max_depth = 16;
   std::size_t upstream_inline_limit_bytes = 262'144;
+  InlineRules inline_rules;
   // Called after the commit of a transaction that leaves something to settle (SettleFlows), by the
   // thread that commits: must not block. Empty: it waits for the next tick.
   std::function<void()> on_unsettled = {};

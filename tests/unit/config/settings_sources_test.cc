@@ -43,6 +43,8 @@ const std::vector<Sample> kSamples = {
     {"flow_max_jobs", "1000", "2000000", "0"},
     {"flow_max_depth", "2", "1000", "1001"},
     {"upstream_inline_limit_bytes", "0", "1048576", "-1"},
+    {"inline_payload_limit_bytes", "100", "0", "-1"},
+    {"forced_reference_types", "video,image/png", "model", "a b"},
     {"strict_workers", "on", "off", "very"},
     {"trigger_registry", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
     {"heartbeat_interval_seconds", "5", "10", "0"},

@@ -192,7 +192,7 @@ TEST(SettingsYaml, whatTemplatesDeclareIsCheckedLikeARegistration) {
 }
 
 TEST(SettingsYaml, keysOfOtherVersionsAreUnknown) {
-  for (const std::string key : {"inline_payload_limit_bytes", "on_stop"}) {
+  for (const std::string key : {"blob_places", "on_stop"}) {
     EXPECT_EQ(faultsOf(key + ": x").size(), 1u) << key;
   }
 }

@@ -1,0 +1,152 @@
+#include "models/json/artifact_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "models/json/json_writer.h"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMostArtifacts = 1000;
+constexpr std::size_t kMostNameBytes = 256;
+constexpr std::size_t kMostMetadataBytes = 16'384;
+
+// The name under which the field was sent; a fault when both were.
+std::string_view spelling(ObjectReader& in, std::string_view snake, std::string_view camel) {
+  if (!in.has(camel)) return snake;
+  if (in.has(snake)) in.fault(camel, "contradiction", fmt::format("is {} again", snake));
+  return camel;
+}
+
+bool isNote(JsonValue item) {
+  constexpr std::array<std::string_view, 5> kTelling = {"name", "resource_id", "resourceId",
+                                                        "inline", "value"};
+  for (auto member = item.begin(); member != item.end(); ++member) {
+    if (std::find(kTelling.begin(), kTelling.end(), member.key()) != kTelling.end()) return false;
+  }
+  return true;
+}
+
+std::optional<std::string> readName(ObjectReader& in, std::string_view field) {
+  auto name = in.text(field, 1, kMostNameBytes);
+  if (name && !isArtifactName(*name)) {
+    in.fault(field, "invalid",
+             "must be of letters, digits and ._~:/-, without an empty, . or .. between slashes");
+  }
+  return name;
+}
+
+// Writes the item anew; its name, empty: it has none.
+std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out,
+                     HandedArtifacts& handed, std::vector<FieldError>& faults) {
+  ObjectReader in(item, pointer, faults);
+  const auto resource = readName(in, spelling(in, "resource_id", "resourceId"));
+  const auto name = in.has("name") ? readName(in, "name") : resource;
+  const std::string type = in.text("type", 1, 128).value_or("");
+  const auto value = in.raw("value");
+  const auto is_inline = in.boolean("inline");
+  if (is_inline && *is_inline && !value) in.fault("value", "required", "is required with inline");
+  if (is_inline && !*is_inline && value) {
+    in.fault("inline", "contradiction", "must not be false beside a value");
+  }
+  if (value && resource) {
+    in.fault("value", "contradiction", "must not be given together with resource_id");
+  }
+  if (!name) in.fault("name", "required", "is required without a resource_id");
+  out.beginObject().field("name", name.value_or(""));
+  if (!type.empty()) out.field("type", type);
+  out.field("inline", value.has_value());
+  if (value) {
+    out.key("value").raw(*value);
+    handed.inlined.push_back({type, value->size(), pointer});
+  }
+  if (resource) out.field("resource_id", *resource);
+  if (const auto worker = in.id(spelling(in, "worker_id", "workerId"))) {
+    out.field("worker_id", *worker);
+  }
+  if (const auto worker = in.text(spelling(in, "worker_name", "workerName"), 1, 256)) {
+    out.field("worker_name", *worker);
+  }
+  const auto size_field = spelling(in, "size_bytes", "sizeBytes");
+  if (const auto size = in.integer(size_field, 0, std::int64_t{1} << 53)) {
+    out.field("size_bytes", *size);
+  }
+  const auto expiry_field = spelling(in, "expires_at", "expiresAt");
+  if (const auto expires = in.time(expiry_field)) out.field("expires_at", formatTime(*expires));
+  if (const auto metadata = in.object("metadata")) {
+    if (metadata->raw().size() > kMostMetadataBytes) {
+      in.fault("metadata", "too_large", fmt::format("has more than {} bytes", kMostMetadataBytes));
+    }
+    out.key("metadata").raw(metadata->raw());
+  }
+  out.endObject();
+  in.finish();
+  return name.value_or("");
+}
+
+}  // namespace
+
+std::optional<KeptArtifact> findArtifact(const std::string& artifacts, std::string_view name) {
+  const auto list = JsonDoc::parse(artifacts);
+  if (!list || !list->root().isArray()) return std::nullopt;
+  const JsonValue items = list->root();
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    KeptArtifact kept;
+    bool is_it = false;
+    for (auto member = (*item).begin(); member != (*item).end(); ++member) {
+      const std::string key = member.key();
+      if (key == "name") is_it = (*member).string() == name;
+      if (key == "value") kept.value = std::string((*member).raw());
+      if (key == "resource_id") kept.resource = (*member).string().value_or("");
+    }
+    if (is_it) return kept;
+  }
+  return std::nullopt;
+}
+
+bool isArtifactName(std::string_view text) {
+  if (text.empty() || text.size() > kMostNameBytes) return false;
+  const auto is_allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("._~:/-").find(c) != std::string_view::npos;
+  };
+  if (!std::all_of(text.begin(), text.end(), is_allowed)) return false;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('/', at), text.size());
+    const auto segment = text.substr(at, end - at);
+    if (segment.empty() || segment == "." || segment == "..") return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+HandedArtifacts readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {
+  HandedArtifacts handed;
+  const auto artifacts = in.array("artifacts", 0, kMostArtifacts);
+  if (!artifacts || artifacts->size() == 0) return handed;
+  JsonWriter out;
+  out.beginArray();
+  std::set<std::string> names;
+  std::size_t index = 0;
+  for (auto it = artifacts->begin(); it != artifacts->end(); ++it, ++index) {
+    const std::string pointer = fmt::format("{}/{}", in.pointer("artifacts"), index);
+    if (!(*it).isObject()) {
+      addFault(faults, {pointer, "type", "must be an object"});
+    } else if (isNote(*it)) {
+      out.raw((*it).raw());
+    } else if (std::string name = readItem(*it, pointer, out, handed, faults);
+               !name.empty() && !names.insert(name).second) {
+      addFault(faults, {pointer + "/name", "duplicate_name",
+                        fmt::format("another artifact of the report is named '{}'", name)});
+    }
+  }
+  handed.json = out.endArray().take();
+  return handed;
+}
+
+}  // namespace muster

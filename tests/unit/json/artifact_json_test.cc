@@ -1,0 +1,86 @@
+#include "models/json/artifact_json.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct Read {
+  HandedArtifacts handed;
+  Lines faults;  // "POINTER CODE"
+};
+Read readItems(const std::string& items) {
+  const std::string text = R"({"artifacts":)" + items + "}";
+  const auto doc = JsonDoc::parse(text);
+  std::vector<FieldError> faults;
+  ObjectReader in(doc->root(), "", faults);
+  Read read{readArtifacts(in, faults), {}};
+  for (const FieldError& fault : faults) read.faults.push_back(fault.pointer + " " + fault.code);
+  return read;
+}
+
+TEST(ReadArtifacts, values_and_references_are_written_anew) {
+  const Read read = readItems(R"([
+      {"name": "page/1", "type": "text", "value": [1, 2], "metadata": {"n": 1}},
+      {"resourceId": "run/video", "workerId": "w", "workerName": "a host", "sizeBytes": 12,
+       "expiresAt": "2026-11-19T01:02:03Z", "inline": false, "type": "file"},
+      {"name": "none", "value": null}])");
+  EXPECT_EQ(read.faults, Lines{});
+  EXPECT_EQ(read.handed.json,
+            R"([{"name":"page/1","type":"text","inline":true,"value":[1, 2],"metadata":{"n": 1}},)"
+            R"({"name":"run/video","type":"file","inline":false,"resource_id":"run/video",)"
+            R"("worker_id":"w","worker_name":"a host","size_bytes":12,)"
+            R"("expires_at":"2026-11-19T01:02:03.000Z"},)"
+            R"({"name":"none","inline":true,"value":null}])");
+  ASSERT_EQ(read.handed.inlined.size(), 2U);
+  EXPECT_EQ(read.handed.inlined[0].type, "text");
+  EXPECT_EQ(read.handed.inlined[0].bytes, 6U);
+  EXPECT_EQ(read.handed.inlined[0].pointer, "/artifacts/0");
+  EXPECT_EQ(read.handed.inlined[1].pointer, "/artifacts/2");
+}
+
+TEST(ReadArtifacts, a_note_is_kept_as_it_was_sent) {
+  const Read read = readItems(R"([{"a": 1, "sizeBytes" : "x"}, {}])");
+  EXPECT_EQ(read.faults, Lines{});
+  EXPECT_EQ(read.handed.json, R"([{"a": 1, "sizeBytes" : "x"},{}])");
+  EXPECT_TRUE(read.handed.inlined.empty());
+  EXPECT_EQ(readItems("[]").handed.json, "");
+  EXPECT_EQ(readItems("null").handed.json, "");
+}
+
+TEST(ReadArtifacts, faults_are_told_with_their_place) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"(["x"])", "/artifacts/0 type"},
+      {R"([{"name":"a","value":1},{"name":"a","value":2}])", "/artifacts/1/name duplicate_name"},
+      {R"([{"name":"../a","value":1}])", "/artifacts/0/name invalid"},
+      {R"([{"name":"a//b","value":1}])", "/artifacts/0/name invalid"},
+      {R"([{"name":"a b","value":1}])", "/artifacts/0/name invalid"},
+      {R"([{"value":1}])", "/artifacts/0/name required"},
+      {R"([{"name":"a","inline":true}])", "/artifacts/0/value required"},
+      {R"([{"name":"a","inline":false,"value":1}])", "/artifacts/0/inline contradiction"},
+      {R"([{"name":"a","resource_id":"r","value":1}])", "/artifacts/0/value contradiction"},
+      {R"([{"resource_id":"r","resourceId":"r"}])", "/artifacts/0/resourceId contradiction"},
+      {R"([{"name":"a","sizeBytes":-1}])", "/artifacts/0/sizeBytes range"},
+      {R"([{"name":"a","url":"u"}])", "/artifacts/0/url unknown_field"},
+  };
+  for (const auto& [items, fault] : cases) {
+    const Lines faults = readItems(items).faults;
+    EXPECT_NE(std::find(faults.begin(), faults.end(), fault), faults.end())
+        << items << " gave " << (faults.empty() ? "nothing" : faults.front());
+  }
+}
+
+TEST(FindArtifact, by_name) {
+  const std::string kept = R"([{"a":1},{"name":"v","inline":true,"value":{"x":1}},)"
+                           R"({"name":"r","inline":false,"resource_id":"run/r"}])";
+  EXPECT_EQ(findArtifact(kept, "v")->value, R"({"x":1})");
+  EXPECT_FALSE(findArtifact(kept, "r")->value);
+  EXPECT_EQ(findArtifact(kept, "r")->resource, "run/r");
+  EXPECT_FALSE(findArtifact(kept, "x"));
+  EXPECT_FALSE(findArtifact("", "x"));
+}
+
+}  // namespace
+}  // namespace muster
