@@ -41,7 +41,16 @@ std::optional<std::string> readName(ObjectReader& in, std::string_view field) {
   return name;
 }
 
-// Writes the item anew; its name, empty: it has none.
+constexpr std::array<std::string_view, 14> kFields = {
+    "name",       "type",        "inline",     "value",      "resource_id",
+    "worker_id",  "worker_name", "size_bytes", "expires_at", "metadata",
+    "resourceId", "workerId",    "workerName", "sizeBytes"};
+
+bool isField(std::string_view name) {
+  return name == "expiresAt" || std::find(kFields.begin(), kFields.end(), name) != kFields.end();
+}
+
+// Writes the item anew, with what else it has at its end; its name, empty: it has none.
 std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out,
                      HandedArtifacts& handed, std::vector<FieldError>& faults) {
   ObjectReader in(item, pointer, faults);
@@ -49,22 +58,13 @@ std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out
   const auto name = in.has("name") ? readName(in, "name") : resource;
   const std::string type = in.text("type", 1, 128).value_or("");
   const auto value = in.raw("value");
-  const auto is_inline = in.boolean("inline");
-  if (is_inline && *is_inline && !value) in.fault("value", "required", "is required with inline");
-  if (is_inline && !*is_inline && value) {
-    in.fault("inline", "contradiction", "must not be false beside a value");
-  }
-  if (value && resource) {
-    in.fault("value", "contradiction", "must not be given together with resource_id");
-  }
+  const bool is_inline = in.boolean("inline").value_or(false) || value;
   if (!name) in.fault("name", "required", "is required without a resource_id");
   out.beginObject().field("name", name.value_or(""));
   if (!type.empty()) out.field("type", type);
-  out.field("inline", value.has_value());
-  if (value) {
-    out.key("value").raw(*value);
-    handed.inlined.push_back({type, value->size(), pointer});
-  }
+  out.field("inline", is_inline);
+  if (value) out.key("value").raw(*value);
+  if (is_inline) handed.inlined.push_back({type, value ? value->size() : 0, pointer});
   if (resource) out.field("resource_id", *resource);
   if (const auto worker = in.id(spelling(in, "worker_id", "workerId"))) {
     out.field("worker_id", *worker);
@@ -84,8 +84,10 @@ std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out
     }
     out.key("metadata").raw(metadata->raw());
   }
+  for (auto member = item.begin(); member != item.end(); ++member) {
+    if (!isField(member.key())) out.key(member.key()).raw((*member).raw());
+  }
   out.endObject();
-  in.finish();
   return name.value_or("");
 }
 

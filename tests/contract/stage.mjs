@@ -48,8 +48,13 @@ const stage = {
   },
   async doneJob() {
     const job = await stage.claimedJob();
-    await call("POST", `/v1/jobs/${job.id}/complete`, { lease_token: job.lease_token });
+    const artifacts = [{ name: "summary", value: { pages: 3 } }];
+    await call("POST", `/v1/jobs/${job.id}/complete`, { lease_token: job.lease_token, artifacts });
     return { id: job.id };
+  },
+  async artifact() {
+    const job = await stage.doneJob();
+    return { id: `${job.id}/artifacts/summary` };
   },
   async cancelledJob() {
     const job = await stage.pendingJob();
@@ -106,7 +111,8 @@ const scenes = [
   [/^(?:GET|POST|PUT) \/v1\/pools\/([^/]+)\/(?:check|scale|simulate|timeline)$/, "pool", []],
   [/^POST \/v1\/pools\/([^/]+)\/claim$/, "filledPool", ["job_id"]],
   [/^POST \/v1\/pools\/([^/]+)\/reports$/, "filledPool", []],
-  [/^GET \/v1\/jobs\/([^/]+)(?:\/attempts|\/upstream)?$/, "doneJob", []],
+  [/^GET \/v1\/jobs\/([^/]+)(?:\/attempts|\/upstream|\/artifacts)?$/, "doneJob", []],
+  [/^GET \/v1\/jobs\/([^/]+\/artifacts\/[^/]+)$/, "artifact", []],
   [/^DELETE \/v1\/jobs\/([^/]+)$/, "pendingJob", []],
   [
     /^POST \/v1\/jobs\/([^/]+)\/(?:complete|fail|renew|release|progress)$/,
@@ -152,7 +158,9 @@ async function setScene(request, body) {
   const unchanged = { path: request.url, body };
   for (const [pattern, actorKind, fields, onlyFor] of scenes) {
     const found = pattern.exec(`${request.method} ${path}`);
-    if (!found || decodeURIComponent(found[1]).length > 128) continue;
+    if (!found) continue;
+    const [id, , name = ""] = found[1].split("/").map(decodeURIComponent);
+    if (id.length > 128 || name.length > 256) continue;
     if (onlyFor && request.headers["specmatic-response-code"] !== onlyFor) continue;
     const actor = await stage[actorKind]();
     const target = path.replace(`/${found[1]}`, `/${actor.id}`) + (query ? `?${query}` : "");

@@ -161,6 +161,17 @@ TEST_F(Commands, too_much_output_fails_the_job_and_blocks_nobody) {
   EXPECT_EQ(now["error"], "result too large: 100000000 bytes, the limit is 2097152");
 }
 
+TEST_F(Commands, the_service_may_allow_less_output_than_the_worker) {
+  Service strict({.store = anyStore(), .settings = "inline_payload_limit_bytes: 100\n"});
+  PoolClient pool(strict.url(), pool_.name());
+  const Json::Value job = pool.push();
+  const auto worker = startScript("head -c 200 /dev/zero | tr '\\0' 1", {}, strict.url());
+  EXPECT_EQ(worker->wait(), 0) << worker->err();
+  const Json::Value now = pool.job(job);
+  EXPECT_EQ(now["status"], "poisoned") << now;
+  EXPECT_EQ(now["error"], "result too large: 200 bytes, the limit is 100");
+}
+
 TEST_F(Commands, much_on_stderr_blocks_nobody) {
   const Json::Value job = pool_.push();
   EXPECT_EQ(workWithScript("head -c 10000000 /dev/zero | tr '\\0' x >&2; echo 1"), 0) << err();

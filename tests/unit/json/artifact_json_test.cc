@@ -41,6 +41,18 @@ TEST(ReadArtifacts, values_and_references_are_written_anew) {
   EXPECT_EQ(read.handed.inlined[1].pointer, "/artifacts/2");
 }
 
+TEST(ReadArtifacts, a_value_makes_it_inline_and_what_is_not_known_stays) {
+  const Read read =
+      readItems(R"([{"url": "u", "name": "a", "inline": false, "resource_id": "r", "value": 1},)"
+                R"({"name": "b", "inline": true, "type": "text"}])");
+  EXPECT_EQ(read.faults, Lines{});
+  EXPECT_EQ(read.handed.json,
+            R"([{"name":"a","inline":true,"value":1,"resource_id":"r","url":"u"},)"
+            R"({"name":"b","type":"text","inline":true}])");
+  ASSERT_EQ(read.handed.inlined.size(), 2U);
+  EXPECT_EQ(read.handed.inlined[1].bytes, 0U);
+}
+
 TEST(ReadArtifacts, a_note_is_kept_as_it_was_sent) {
   const Read read = readItems(R"([{"a": 1, "sizeBytes" : "x"}, {}])");
   EXPECT_EQ(read.faults, Lines{});
@@ -58,12 +70,8 @@ TEST(ReadArtifacts, faults_are_told_with_their_place) {
       {R"([{"name":"a//b","value":1}])", "/artifacts/0/name invalid"},
       {R"([{"name":"a b","value":1}])", "/artifacts/0/name invalid"},
       {R"([{"value":1}])", "/artifacts/0/name required"},
-      {R"([{"name":"a","inline":true}])", "/artifacts/0/value required"},
-      {R"([{"name":"a","inline":false,"value":1}])", "/artifacts/0/inline contradiction"},
-      {R"([{"name":"a","resource_id":"r","value":1}])", "/artifacts/0/value contradiction"},
       {R"([{"resource_id":"r","resourceId":"r"}])", "/artifacts/0/resourceId contradiction"},
       {R"([{"name":"a","sizeBytes":-1}])", "/artifacts/0/sizeBytes range"},
-      {R"([{"name":"a","url":"u"}])", "/artifacts/0/url unknown_field"},
   };
   for (const auto& [items, fault] : cases) {
     const Lines faults = readItems(items).faults;
