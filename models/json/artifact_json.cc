@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 #include <set>
 
 #include "models/json/json_writer.h"
@@ -59,8 +60,8 @@ std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out
   const std::string type = in.text("type", 1, 128).value_or("");
   const auto value = in.raw("value");
   const bool is_inline = in.boolean("inline").value_or(false) || value;
-  if (!name) in.fault("name", "required", "is required without a resource_id");
-  out.beginObject().field("name", name.value_or(""));
+  out.beginObject();
+  if (name) out.field("name", *name);
   if (!type.empty()) out.field("type", type);
   out.field("inline", is_inline);
   if (value) out.key("value").raw(*value);
@@ -73,7 +74,7 @@ std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out
     out.field("worker_name", *worker);
   }
   const auto size_field = spelling(in, "size_bytes", "sizeBytes");
-  if (const auto size = in.integer(size_field, 0, std::int64_t{1} << 53)) {
+  if (const auto size = in.integer(size_field, 0, std::numeric_limits<std::int64_t>::max())) {
     out.field("size_bytes", *size);
   }
   const auto expiry_field = spelling(in, "expires_at", "expiresAt");

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/json/flow_json.h"
+#include "models/store/sql/flow_rows.h"
 #include "models/store/sql/foresight.h"
 
 namespace muster {

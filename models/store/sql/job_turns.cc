@@ -187,6 +187,7 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
   if (!s_.db.hasPeers()) turns.heads.clear();
   attachClaimed(jobs);
   std::vector<Job> claimed;
+  claimed.reserve(jobs.size());
   for (Row& row : jobs) claimed.push_back(std::move(row.job));
   return claimed;
 }

@@ -44,12 +44,12 @@ TEST(ReadArtifacts, values_and_references_are_written_anew) {
 TEST(ReadArtifacts, a_value_makes_it_inline_and_what_is_not_known_stays) {
   const Read read =
       readItems(R"([{"url": "u", "name": "a", "inline": false, "resource_id": "r", "value": 1},)"
-                R"({"name": "b", "inline": true, "type": "text"}])");
+                R"({"name": "b", "inline": true, "type": "text"},{"value": 2}])");
   EXPECT_EQ(read.faults, Lines{});
   EXPECT_EQ(read.handed.json,
             R"([{"name":"a","inline":true,"value":1,"resource_id":"r","url":"u"},)"
-            R"({"name":"b","type":"text","inline":true}])");
-  ASSERT_EQ(read.handed.inlined.size(), 2U);
+            R"({"name":"b","type":"text","inline":true},{"inline":true,"value":2}])");
+  ASSERT_EQ(read.handed.inlined.size(), 3U);
   EXPECT_EQ(read.handed.inlined[1].bytes, 0U);
 }
 
@@ -69,7 +69,6 @@ TEST(ReadArtifacts, faults_are_told_with_their_place) {
       {R"([{"name":"../a","value":1}])", "/artifacts/0/name invalid"},
       {R"([{"name":"a//b","value":1}])", "/artifacts/0/name invalid"},
       {R"([{"name":"a b","value":1}])", "/artifacts/0/name invalid"},
-      {R"([{"value":1}])", "/artifacts/0/name required"},
       {R"([{"resource_id":"r","resourceId":"r"}])", "/artifacts/0/resourceId contradiction"},
       {R"([{"name":"a","sizeBytes":-1}])", "/artifacts/0/sizeBytes range"},
   };
