@@ -120,7 +120,8 @@ const scenes = [
     ["lease_token", "worker_id"],
   ],
   [/^POST \/v1\/jobs\/([^/]+)\/children$/, "claimedJob", ["lease_token"]],
-  [/^GET \/v1\/flows\/([^/]+)(?:\/jobs|\/edges)?$/, "openFlow", []],
+  [/^GET \/v1\/flows\/([^/]+)$/, "cancelledFlow", []],
+  [/^GET \/v1\/flows\/([^/]+)\/(?:jobs|edges)$/, "openFlow", []],
   [/^POST \/v1\/flows\/([^/]+)\/(?:jobs|close|cancel)$/, "openFlow", []],
   [/^POST \/v1\/flows\/([^/]+)\/retry$/, "cancelledFlow", []],
   [/^DELETE \/v1\/flows\/([^/]+)$/, "cancelledFlow", []],
@@ -153,11 +154,17 @@ function recast(body, fields, actor) {
   return JSON.stringify(json);
 }
 
-// Names of jobs and artifacts are unique in their list, which no schema can say. As text, since
-// large numbers would not survive being parsed.
-function withDistinctNames(body) {
+// Names of jobs and artifacts are unique in their list, and no two living jobs have one unique_key,
+// which no schema can say. As text, since large numbers would not survive being parsed.
+let keys = 0;
+function withDistinctNames(body, path) {
   const seen = new Set();
-  return body.replace(/("name"\s*:\s*")([^"\\]+)"/g, (whole, key, name) => {
+  const isOfFlow = /^\/v1\/flows|\/children$/.test(path);
+  const keyed = isOfFlow
+    ? body.replace(/("unique_key"\s*:\s*")([^"\\]+)"/g, (whole, key, name) =>
+        `${key}${`${++keys}-${name}`.slice(0, 256)}"`)
+    : body;
+  return keyed.replace(/("name"\s*:\s*")([^"\\]+)"/g, (whole, key, name) => {
     const distinct = seen.has(name) ? `${seen.size}${name}`.slice(0, 128) : name;
     seen.add(distinct);
     return `${key}${distinct}"`;
@@ -166,7 +173,7 @@ function withDistinctNames(body) {
 
 async function setScene(request, given) {
   const isGood = /^2/.test(request.headers["specmatic-response-code"] ?? "");
-  const body = isGood ? withDistinctNames(given) : given;
+  const body = isGood ? withDistinctNames(given, request.url.split("?")[0]) : given;
   const [path, query] = request.url.split("?", 2);
   const unchanged = { path: request.url, body };
   for (const [pattern, actorKind, fields, onlyFor] of scenes) {
