@@ -270,7 +270,7 @@ Result<Work> FlowController::list(const Request& request) {
       query.fault("status", "must be running, cancelling, succeeded, failed or cancelled");
     }
   }
-  op.name = query.text("name").value_or("");
+  op.name = query.text("name", 128).value_or("");
   op.tenant = query.text("tenant", 128).value_or("");
   readPage(query, op);
   if (auto ok = query.finish(); !ok) return tl::unexpected(std::move(ok).error());

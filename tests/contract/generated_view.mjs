@@ -96,7 +96,7 @@ function writtenOut(schema) {
 function boundIds(schema) {
   if (schema.pattern === undefined) return;
   delete schema.pattern;
-  Object.assign(schema, { minLength: 1, maxLength: 128 });
+  Object.assign(schema, { minLength: 1, maxLength: schema.maxLength ?? 128 });
 }
 for (const parameter of Object.values(parameters)) {
   parameter.schema = writtenOut(parameter.schema);
