@@ -18,8 +18,8 @@ struct HandedArtifacts {
 
 // Reads the member "artifacts". An item with a name, a resource_id, a value or `inline` is written
 // anew, in snake_case and under its name (that of its resource if it has none), with all else that
-// it has; one with none of them is a note, and kept as it was sent. The camelCase names of resourceId, workerId, workerName,
-// sizeBytes and expiresAt are taken as well, but not both of one.
+// it has; one with none of them is a note, and kept as it was sent. The camelCase names of
+// resourceId, workerId, workerName, sizeBytes and expiresAt are taken as well, but not both of one.
 HandedArtifacts readArtifacts(ObjectReader& in, std::vector<FieldError>& faults);
 
 // One that readArtifacts() wrote, by its name.
