@@ -280,6 +280,7 @@ void LeaseController::reports(const RequestPtr& request, Respond respond) {
       return respond(tl::unexpected(ok.error()));
     }
     report.reporter.pool = *pool;
+    if (report.kind != OutcomeReport::Kind::kDone) continue;  // nothing of it is kept
     const auto fits = checkInline(report.result, report.inlined, inline_rules_);
     if (!fits) report.refusal = fits.error();
   }

@@ -42,13 +42,13 @@ std::optional<std::string> readName(ObjectReader& in, std::string_view field) {
   return name;
 }
 
-constexpr std::array<std::string_view, 14> kFields = {
+constexpr std::array<std::string_view, 15> kFields = {
     "name",       "type",        "inline",     "value",      "resource_id",
     "worker_id",  "worker_name", "size_bytes", "expires_at", "metadata",
-    "resourceId", "workerId",    "workerName", "sizeBytes"};
+    "resourceId", "workerId",    "workerName", "sizeBytes",  "expiresAt"};
 
 bool isField(std::string_view name) {
-  return name == "expiresAt" || std::find(kFields.begin(), kFields.end(), name) != kFields.end();
+  return std::find(kFields.begin(), kFields.end(), name) != kFields.end();
 }
 
 // Writes the item anew, with what else it has at its end; its name, empty: it has none.

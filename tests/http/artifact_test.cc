@@ -93,6 +93,18 @@ TEST_F(InlineLimit, each_report_of_many_is_judged_for_itself) {
   EXPECT_FALSE(items[2].isMember("code"));
 }
 
+TEST_F(InlineLimit, a_report_that_hands_nothing_in_has_no_limit) {
+  pool_.pushMany(1);
+  const Json::Value job = pool_.claimOne();
+  const Reply reply =
+      pool_.http().post(pool_.path("/reports"),
+                        R"({"items":[{"job_id":")" + job["id"].asString() + R"(","lease_token":")" +
+                            job["lease_token"].asString() + R"(","outcome":"released","result":")" +
+                            std::string(200, 'x') + "\"}]}");
+  ASSERT_EQ(reply.status, 200) << reply;
+  EXPECT_EQ(reply.json["items"][0]["status"], "pending") << reply;
+}
+
 TEST_F(InlineLimit, a_worker_is_told_of_it) {
   EXPECT_EQ(pool_.registerWorker("w")["inline_limit_bytes"], 100);
 }
