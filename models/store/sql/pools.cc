@@ -216,8 +216,9 @@ Status Pools::remove(const PoolId& id, IfVersion if_version) {
   const std::int64_t jobs = counts.pending + counts.blocked + counts.claimed + counts.done +
                             counts.poisoned + counts.cancelled;
   if (jobs > 0) {
-    return fail(ErrorCode::kPoolNotEmpty, "the pool holds " + std::to_string(jobs) +
-                                              " jobs; purge them, or delete with ?force=true");
+    return fail(ErrorCode::kPoolNotEmpty,
+                "the pool holds " + std::to_string(jobs) +
+                    " jobs; purge them, delete their flows, or delete with ?force=true");
   }
   s_.db.post(kDeleteCounts, id);
   s_.db.post(kDeleteLanes, id);
