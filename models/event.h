@@ -56,6 +56,11 @@ constexpr std::string_view kFlowFailed = "flow.failed";
 constexpr std::string_view kFlowCancelled = "flow.cancelled";
 constexpr std::string_view kFlowRetried = "flow.retried";
 constexpr std::string_view kFlowDeleted = "flow.deleted";
+constexpr std::string_view kResourceCreated = "resource.created";
+constexpr std::string_view kResourceStale = "resource.stale";
+constexpr std::string_view kResourceRecovered = "resource.recovered";
+constexpr std::string_view kResourceEvicted = "resource.evicted";
+constexpr std::string_view kResourceLost = "resource.lost";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
@@ -70,7 +75,8 @@ inline constexpr std::array kAll = {
     kWebhookUpdated,   kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,
     kNodeLost,         kLeaderElected,       kLeaderLost,        kFlowCreated,
     kFlowClosed,       kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
-    kFlowRetried,      kFlowDeleted};
+    kFlowRetried,      kFlowDeleted, kResourceCreated, kResourceStale, kResourceRecovered,
+    kResourceEvicted,  kResourceLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.

@@ -8,6 +8,7 @@
 
 #include "models/ids.h"
 #include "models/policy/placement.h"
+#include "models/resource.h"
 #include "models/time.h"
 
 namespace muster {
@@ -26,6 +27,13 @@ inline bool isFinished(JobStatus status) {
   return !isWaiting(status) && status != JobStatus::kClaimed;
 }
 
+// A resource that a job refers to, as its producer names it.
+struct ResourceRef {
+  std::string resource;  // its id, or a uid
+  std::string as;        // the name under which the job sees it; empty: the last segment of the id
+  std::string worker;    // that is said to hold it; empty: not said
+};
+
 // What a producer pushes. Texts that are JSON hold it exactly as it was written.
 struct NewJob {
   std::string data;  // JSON
@@ -40,6 +48,7 @@ struct NewJob {
   Placement placement = {};
   std::string affinity = {};
   std::string resource_refs = {};  // JSON array, empty: none
+  std::vector<ResourceRef> refs = {};  // the same, read
   std::string traceparent = {};
 };
 
@@ -94,6 +103,8 @@ struct Job {
   std::string traceparent;
   std::string retry;       // JSON object that overrides parts of the pool's, empty: none
   std::string effect_key;  // the same for every try: sha256(id, data)
+  // What it refers to, if that is registered; only for the worker that has claimed it.
+  std::vector<JobInput> inputs;
   std::shared_ptr<const JobFlow> flow;  // null: it has nothing to do with one
 };
 

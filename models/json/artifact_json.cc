@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <set>
 
 #include "models/json/json_writer.h"
+#include "models/resource.h"
 
 namespace muster {
 namespace {
@@ -35,7 +35,7 @@ bool isNote(JsonValue item) {
 
 std::optional<std::string> readName(ObjectReader& in, std::string_view field) {
   auto name = in.text(field, 1, kMostNameBytes);
-  if (name && !isArtifactName(*name)) {
+  if (name && !isSlashedName(*name)) {
     in.fault(field, "invalid",
              "must be of letters, digits and ._~:/-, without an empty, . or .. between slashes");
   }
@@ -110,22 +110,6 @@ std::optional<KeptArtifact> findArtifact(const std::string& artifacts, std::stri
     if (is_it) return kept;
   }
   return std::nullopt;
-}
-
-bool isArtifactName(std::string_view text) {
-  if (text.empty() || text.size() > kMostNameBytes) return false;
-  const auto is_allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("._~:/-").find(c) != std::string_view::npos;
-  };
-  if (!std::all_of(text.begin(), text.end(), is_allowed)) return false;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('/', at), text.size());
-    const auto segment = text.substr(at, end - at);
-    if (segment.empty() || segment == "." || segment == "..") return false;
-    at = end + 1;
-  }
-  return true;
 }
 
 HandedArtifacts readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {

@@ -29,8 +29,4 @@ struct KeptArtifact {
 };
 std::optional<KeptArtifact> findArtifact(const std::string& artifacts, std::string_view name);
 
-// Whether it can name an artifact: 1 to 256 of letters, digits and ._~:/-, no segment between
-// slashes empty, "." or "..".
-bool isArtifactName(std::string_view text);
-
 }  // namespace muster

@@ -18,8 +18,8 @@ namespace muster {
 namespace {
 
 // What belongs to a database and to those who run on it, not to what they keep.
-constexpr std::array<std::string_view, 3> kNotCopied = {"schema_migrations", "distributed_nodes",
-                                                        "leader"};
+constexpr std::array<std::string_view, 4> kNotCopied = {"schema_migrations", "distributed_nodes",
+                                                        "leader", "places"};
 constexpr std::int64_t kTellEach = 1000;
 
 constexpr Sql kTables{

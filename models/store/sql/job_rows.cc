@@ -108,7 +108,7 @@ std::optional<Job> Jobs::find(const JobId& id) {
 }
 
 void Jobs::attachFlow(Row& row) {
-  if (row.links != 0) FlowRows(s_).attach(row);
+  if ((row.links & job_link::kOfFlows) != 0) FlowRows(s_).attach(row);
 }
 
 std::optional<std::string> Jobs::poolOf(const JobId& id) {

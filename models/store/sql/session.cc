@@ -195,6 +195,7 @@ void Session::forget() {
   after_commit_.clear();
   deltas_.clear();
   ended.clear();
+  refs_moved.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

@@ -12,6 +12,7 @@
 
 #include "models/event.h"
 #include "models/job.h"
+#include "models/operations/blob_files.h"
 #include "models/policy/circuit.h"
 #include "models/policy/inline_rules.h"
 #include "models/pool.h"
@@ -32,6 +33,19 @@ struct Lane {
   Placement rules;        // the same, decoded
 };
 
+// How long resources stay, and how much of them.
+struct ResourceRules {
+  BlobFiles* blobs = nullptr;  // of this node's place; null: it takes no bytes
+  std::int64_t max_disk_bytes = 21'474'836'480;
+  int high_watermark_pct = 90;
+  int low_watermark_pct = 80;
+  Millis default_ttl = Seconds(3600);
+  Millis upload_ttl = Seconds(3600);
+  Millis blob_grace = Seconds(600);
+  std::int64_t tenant_max_disk_bytes = 0;  // 0: no limit
+  std::int64_t part_bytes = 4 << 20;       // that a part should have
+};
+
 // What the service decides about its store as a whole.
 struct StoreRules {
   PoolSettings pool_defaults = PoolSettings::builtIn();
@@ -42,6 +56,7 @@ struct StoreRules {
   std::int64_t flow_max_depth = 16;
   std::size_t upstream_inline_limit_bytes = 262'144;
   InlineRules inline_rules;
+  ResourceRules resources;
   // Called after the commit of a transaction that leaves something to settle (SettleFlows), by the
   // thread that commits: must not block. Empty: it waits for the next tick.
   std::function<void()> on_unsettled = {};
@@ -102,6 +117,9 @@ class Session {
     if ((row.links & job_link::kInFlow) != 0 && isFinished(to)) {
       ended.push_back({row.seq, row.links, from, to});
     }
+    if ((row.links & job_link::kHasRefs) != 0 && isFinished(from) != isFinished(to)) {
+      refs_moved.push_back({row.seq, isFinished(to) ? -1 : 1});
+    }
   }
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
@@ -109,6 +127,9 @@ class Session {
     if ((row.links & job_link::kInFlow) != 0) {
       ended.push_back(
           {row.seq, row.links, status, isFinished(status) ? status : JobStatus::kCancelled, true});
+    }
+    if ((row.links & job_link::kHasRefs) != 0) {
+      refs_moved.push_back({row.seq, isFinished(status) ? 0 : -1, true});
     }
   }
   // A claimed job of the tenant has ended.
@@ -129,6 +150,14 @@ class Session {
     bool gone = false;  // its row was removed; an unfinished job counts as cancelled then
   };
   std::vector<EndedJob> ended;
+  // Jobs with refs that have ended in this transaction, or live again; what they refer to is told
+  // of it once, at the end (ResourceRefs).
+  struct MovedRefs {
+    std::int64_t job;
+    int by;  // added to the ref_count of each resource
+    bool gone = false;
+  };
+  std::vector<MovedRefs> refs_moved;
   bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
