@@ -64,19 +64,19 @@ constexpr std::string_view kResourceLost = "resource.lost";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
-    kJobCreated,       kJobClaimed,          kJobProgress,       kJobCompleted,
-    kJobFailed,        kJobPoisoned,         kJobReleased,       kJobReassigned,
-    kJobCancelled,     kJobRetried,          kJobExpired,        kJobLateResultDropped,
-    kJobUnblocked,     kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,
-    kWorkerTerminated, kWorkerLost,          kWorkerExited,      kWorkerTokensRotated,
-    kPoolCreated,      kPoolUpdated,         kPoolPaused,        kPoolResumed,
-    kPoolScaled,       kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,
-    kPoolDeleted,      kTriggerFired,        kTriggerRejected,   kWebhookCreated,
-    kWebhookUpdated,   kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,
-    kNodeLost,         kLeaderElected,       kLeaderLost,        kFlowCreated,
-    kFlowClosed,       kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
-    kFlowRetried,      kFlowDeleted, kResourceCreated, kResourceStale, kResourceRecovered,
-    kResourceEvicted,  kResourceLost};
+    kJobCreated,        kJobClaimed,          kJobProgress,       kJobCompleted,
+    kJobFailed,         kJobPoisoned,         kJobReleased,       kJobReassigned,
+    kJobCancelled,      kJobRetried,          kJobExpired,        kJobLateResultDropped,
+    kJobUnblocked,      kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,
+    kWorkerTerminated,  kWorkerLost,          kWorkerExited,      kWorkerTokensRotated,
+    kPoolCreated,       kPoolUpdated,         kPoolPaused,        kPoolResumed,
+    kPoolScaled,        kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,
+    kPoolDeleted,       kTriggerFired,        kTriggerRejected,   kWebhookCreated,
+    kWebhookUpdated,    kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,
+    kNodeLost,          kLeaderElected,       kLeaderLost,        kFlowCreated,
+    kFlowClosed,        kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
+    kFlowRetried,       kFlowDeleted,         kResourceCreated,   kResourceStale,
+    kResourceRecovered, kResourceEvicted,     kResourceLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.

@@ -39,8 +39,8 @@ std::optional<Holder> parseHolder(std::string_view text) {
     const std::string prefix = std::string(name(kind)) + ':';
     if (!text.starts_with(prefix)) continue;
     const auto rest = text.substr(prefix.size());
-    const bool is_name = kind == Holder::Kind::kWorker ? isValidId(rest)
-                                                       : !rest.empty() && rest.size() <= 256;
+    const bool is_name =
+        kind == Holder::Kind::kWorker ? isValidId(rest) : !rest.empty() && rest.size() <= 256;
     if (!is_name) return std::nullopt;
     return Holder{kind, std::string(rest)};
   }

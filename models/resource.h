@@ -49,7 +49,8 @@ std::optional<Holder> parseHolder(std::string_view text);
 constexpr std::string_view kUidPrefix = "u~";
 
 // 1 to 256 of letters, digits and ._~:/-, no segment between slashes empty, "." or "..". Names of
-// artifacts and scopes are of this form; the id of a resource does not begin with kUidPrefix besides.
+// artifacts and scopes are of this form; the id of a resource does not begin with kUidPrefix
+// besides.
 bool isSlashedName(std::string_view text);
 bool isResourceId(std::string_view text);
 
@@ -68,9 +69,9 @@ struct Resource {
   std::string reason;  // empty: none
   std::optional<std::int64_t> size_bytes;
   std::optional<std::int64_t> mem_bytes;
-  std::string sha256;   // hex, empty: not known
-  bool stored = false;  // the service has its bytes
-  std::string place;    // of its bytes, or of their upload; empty: none yet
+  std::string sha256;                         // hex, empty: not known
+  bool stored = false;                        // the service has its bytes
+  std::string place;                          // of its bytes, or of their upload; empty: none yet
   std::optional<std::int64_t> upload_offset;  // absent: nothing is being uploaded
   std::string uri, path, mime;                // empty: none
   std::optional<Millis> ttl;                  // from its last use

@@ -49,8 +49,8 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
-  static constexpr ErrorKind kResourceExists{
-      "resource_exists", 409, "Another resource has this id", false};
+  static constexpr ErrorKind kResourceExists{"resource_exists", 409, "Another resource has this id",
+                                             false};
   static constexpr ErrorKind kResourceInUse{"resource_in_use", 409,
                                             "Jobs still refer to the resource", false};
   static constexpr ErrorKind kResourceGone{"resource_evicted", 410, "The resource is gone", false};
@@ -66,11 +66,10 @@ const ErrorKind& describe(ErrorCode code) {
                                            "Another folder is in use on this host", false};
   static constexpr ErrorKind kBadSignature{"bad_signature", 403,
                                            "The address was changed, or its time is over", false};
-  static constexpr ErrorKind kQuotaExceeded{"quota_exceeded", 429,
-                                            "The tenant has too much stored", true};
-  static constexpr ErrorKind kQuotaTooSmall{"quota_exceeded", 413,
-                                            "It is larger than all that the tenant may store",
-                                            false};
+  static constexpr ErrorKind kQuotaExceeded{"quota_exceeded", 429, "The tenant has too much stored",
+                                            true};
+  static constexpr ErrorKind kQuotaTooSmall{
+      "quota_exceeded", 413, "It is larger than all that the tenant may store", false};
   static constexpr ErrorKind kRange{"range_not_satisfiable", 416,
                                     "The content does not have these bytes", false};
   static constexpr ErrorKind kUnavailable{"worker_unavailable", 503,

@@ -6,8 +6,8 @@
 namespace muster {
 
 // The files of one place, as a unit of work needs them. A blob is named by the SHA-256 of its
-// bytes, in hex; an upload by the uid of its resource. Called on the threads of the storage, so each
-// call is a few steps in a directory and reads or writes no bytes.
+// bytes, in hex; an upload by the uid of its resource. Called on the threads of the storage, so
+// each call is a few steps in a directory and reads or writes no bytes.
 class BlobFiles {
  public:
   virtual ~BlobFiles() = default;

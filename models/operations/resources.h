@@ -79,10 +79,10 @@ Result<Resource> run(const DeleteResource& op, Store& store);
 // kResourceGone, kLeaseLost (the job is not held), kGone (the worker has ended).
 struct LeaseResource {
   ResourceName name;
-  std::string worker = {};             // this, or
-  std::optional<JobId> job = {};       // this with its token; neither: nobody's
+  std::string worker = {};        // this, or
+  std::optional<JobId> job = {};  // this with its token; neither: nobody's
   std::string lease_token = {};
-  std::optional<Millis> ttl = {};      // with a job absent: until the try ends
+  std::optional<Millis> ttl = {};  // with a job absent: until the try ends
   ResourceCaller by = {};
   struct Reply {
     std::string lease_id;
@@ -148,8 +148,8 @@ struct AdvanceUpload {
 };
 Result<Resource> run(const AdvanceUpload& op, Store& store);
 
-// The last part has been written and flushed too, and the whole has this length and sum: the blob is
-// published and the resource is active. Exclusive. kWrongOffset; kInvalid with the code
+// The last part has been written and flushed too, and the whole has this length and sum: the blob
+// is published and the resource is active. Exclusive. kWrongOffset; kInvalid with the code
 // checksum_mismatch or wrong_size: the upload begins anew at 0.
 struct FinishUpload {
   std::string uid;
@@ -197,9 +197,10 @@ struct AnnouncePlace {
 };
 Status run(const AnnouncePlace& op, Store& store);
 
-// What this node does for its place: blobs without a user are removed after the grace, and above the
-// high watermark idle resources are evicted, longest unused first, down to the low one. `strays` are
-// blobs in the folder that are old enough to have a row, and are forgotten if they have none.
+// What this node does for its place: blobs without a user are removed after the grace, and above
+// the high watermark idle resources are evicted, longest unused first, down to the low one.
+// `strays` are blobs in the folder that are old enough to have a row, and are forgotten if they
+// have none.
 struct TendPlace {
   std::vector<std::string> strays = {};
   int limit = 200;
@@ -227,8 +228,8 @@ struct CountResources {
     std::int64_t bytes = 0;
   };
   struct Reply {
-    std::vector<Count> counts;     // of the living
-    std::int64_t blob_bytes = 0;   // in this node's place
+    std::vector<Count> counts;    // of the living
+    std::int64_t blob_bytes = 0;  // in this node's place
     std::int64_t uploads_open = 0;
   };
 };

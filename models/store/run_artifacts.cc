@@ -24,7 +24,7 @@ Result<FindArtifact::Reply> run(const FindArtifact& op, Store& store) {
                     (found->resource.empty() ? std::string()
                                              : " to the resource '" + found->resource + "'"));
   }
-  return FindArtifact::Reply{*found->value};
+  return FindArtifact::Reply{*found->value, ""};
 }
 
 }  // namespace muster

@@ -18,9 +18,9 @@ namespace muster {
 namespace job_link {
 constexpr std::int64_t kInFlow = 1;
 constexpr std::int64_t kHasDownstream = 2;
-constexpr std::int64_t kHasRefs = 4;     // rows in job_refs
-constexpr std::int64_t kHasKey = 8;      // an affinity
-constexpr std::int64_t kHasUnpinAt = 16; // a preferred pin that runs out
+constexpr std::int64_t kHasRefs = 4;      // rows in job_refs
+constexpr std::int64_t kHasKey = 8;       // an affinity
+constexpr std::int64_t kHasUnpinAt = 16;  // a preferred pin that runs out
 constexpr std::int64_t kHasChildren = 32;
 constexpr std::int64_t kIsCallback = 64;
 constexpr std::int64_t kHasUpstream = 128;
@@ -28,7 +28,8 @@ constexpr std::int64_t kHasArtifacts = 256;  // rows in artifacts
 constexpr std::int64_t kHasInputs = 512;     // inputs to look for when it is unblocked
 constexpr std::int64_t kHasLeases = 1024;    // resource leases that end with its try
 // It has to do with a flow.
-constexpr std::int64_t kOfFlows = kInFlow | kHasDownstream | kHasChildren | kIsCallback | kHasUpstream;
+constexpr std::int64_t kOfFlows =
+    kInFlow | kHasDownstream | kHasChildren | kIsCallback | kHasUpstream;
 }  // namespace job_link
 
 struct JobRow {

@@ -13,8 +13,8 @@
 
 namespace muster {
 
-// What jobs refer to. A ref keeps its resource from push to the end of the job: no time, pressure or
-// quota evicts what a living job names.
+// What jobs refer to. A ref keeps its resource from push to the end of the job: no time, pressure
+// or quota evicts what a living job names.
 class ResourceRefs {
  public:
   explicit ResourceRefs(Session& session) : s_(session) {}
@@ -41,8 +41,8 @@ class ResourceRefs {
   // What a claimed job refers to, in the order of its refs.
   std::vector<JobInput> inputsOf(std::int64_t job);
 
-  // The resource is gone: jobs that wait and refer to it are poisoned as `resource_lost`, at most so
-  // many; how many.
+  // The resource is gone: jobs that wait and refer to it are poisoned as `resource_lost`, at most
+  // so many; how many.
   int endReaders(std::int64_t resource, int most);
 
  private:

@@ -157,12 +157,12 @@ void ResourceRows::insert(ResourceRow& row) {
   resource.expires_at = endOf(row, s_.now);
   const auto ttl = resource.ttl ? std::optional(resource.ttl->count()) : std::nullopt;
   const auto uploaded_at = resource.upload_offset ? std::optional(s_.now) : std::nullopt;
-  row.seq = s_.db.insert(
-      kInsertResource, resource.uid, resource.id, resource.type, resource.holder.text(),
-      resource.worker, resource.host, resource.scope, resource.tenant, name(resource.state),
-      resource.size_bytes, resource.mem_bytes, resource.sha256, resource.upload_offset, uploaded_at,
-      resource.uri, resource.path, resource.mime, ttl, resource.expires_at, resource.metadata,
-      row.body_hash, resource.job, resource.attempt, s_.now);
+  row.seq = s_.db.insert(kInsertResource, resource.uid, resource.id, resource.type,
+                         resource.holder.text(), resource.worker, resource.host, resource.scope,
+                         resource.tenant, name(resource.state), resource.size_bytes,
+                         resource.mem_bytes, resource.sha256, resource.upload_offset, uploaded_at,
+                         resource.uri, resource.path, resource.mime, ttl, resource.expires_at,
+                         resource.metadata, row.body_hash, resource.job, resource.attempt, s_.now);
   addUsage(resource.tenant, usageOf(resource));
   emit(event_type::kResourceCreated, row);
 }

@@ -13,9 +13,9 @@
 namespace muster {
 
 // The columns of a resource in the order ResourceRows::read() takes them.
-#define MUSTER_RESOURCE_COLUMNS                                                                 \
-  "r.resource_seq, r.uid, r.resource_id, r.type, r.holder, r.worker_id, r.host, r.scope, "      \
-  "r.tenant, r.state, r.reason, r.size_bytes, r.mem_bytes, r.sha256, r.stored, r.place_id, "    \
+#define MUSTER_RESOURCE_COLUMNS                                                                  \
+  "r.resource_seq, r.uid, r.resource_id, r.type, r.holder, r.worker_id, r.host, r.scope, "       \
+  "r.tenant, r.state, r.reason, r.size_bytes, r.mem_bytes, r.sha256, r.stored, r.place_id, "     \
   "r.upload_offset, r.uri, r.path, r.mime, r.ttl_ms, r.expires_at, r.ref_count, r.lease_count, " \
   "r.metadata, r.job_id, r.attempt, r.created_at, r.last_used_at, r.version, r.body_hash"
 #define MUSTER_SELECT_RESOURCE "SELECT " MUSTER_RESOURCE_COLUMNS " FROM resources r "
