@@ -90,7 +90,7 @@ void Uploads::write(const PartPtr& part) {
                     [this, part](const Result<PartWriter::Written>& written) {
                       if (written) return tell(part, *written);
                       const Error& error = written.error();
-                      if (error.code == ErrorCode::kWrongOffset) return moveBack(part, error);
+                      if (error.code == ErrorCode::kWrongOffset) return beginAnew(part);
                       part->respond(tl::unexpected(error));
                     }));
 }
@@ -144,12 +144,16 @@ void Uploads::compare(const PartPtr& part, const Error& refusal) {
       });
 }
 
-// The file is shorter than the store believes: a disk has lost it. The upload goes on from there.
-void Uploads::moveBack(const PartPtr& part, const Error& refusal) {
-  const std::int64_t to = std::stoll(refusal.members.front().second);
-  step<AdvanceUpload>(
-      *part, {part->resource.uid, *part->offset, to}, Isolation::kShared,
-      [part, refusal](const Result<Resource>&) { part->respond(tl::unexpected(refusal)); });
+// The file is shorter than the store believes: a disk has lost it. The upload begins anew.
+void Uploads::beginAnew(const PartPtr& part) {
+  step<BeginPart>(
+      *part, {part->name, std::nullopt, 0, part->by}, Isolation::kAlone,
+      [part](const Result<Resource>& begun) {
+        if (!begun) return part->respond(tl::unexpected(begun.error()));
+        Error error{ErrorCode::kWrongOffset, "the file of the upload was lost: it begins anew"};
+        error.members = {{"upload_offset", "0"}};
+        part->respond(tl::unexpected(std::move(error)));
+      });
 }
 
 }  // namespace muster

@@ -51,7 +51,7 @@ class Uploads {
   void tell(const PartPtr& part, const PartWriter::Written& written);
   void finish(const PartPtr& part, const PartWriter::Written& written);
   void compare(const PartPtr& part, const Error& refusal);
-  void moveBack(const PartPtr& part, const Error& refusal);
+  void beginAnew(const PartPtr& part);
 
   Gateway& gateway_;
   BlobPlace& place_;

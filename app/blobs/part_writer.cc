@@ -282,10 +282,8 @@ Result<PartWriter::Written> PartWriter::writeNow(const Part& part) {
   struct stat info {};
   if (::fstat(file.fd_, &info) != 0) return fileFailure(errno, "the upload cannot be read");
   if (info.st_size < part.offset) {
-    Error error{ErrorCode::kWrongOffset,
-                fmt::format("the file of the upload has only {} bytes", info.st_size)};
-    error.members = {{"upload_offset", fmt::to_string(info.st_size)}};
-    return tl::unexpected(std::move(error));
+    return fail(ErrorCode::kWrongOffset,
+                fmt::format("the file of the upload has only {} bytes", info.st_size));
   }
   if (auto ok = makeOwn(file, part.offset); !ok) return tl::unexpected(ok.error());
   auto hash = hashUpTo(file, part.offset);

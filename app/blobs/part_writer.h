@@ -63,8 +63,8 @@ class PartWriter {
     std::string sha256;  // hex, of the whole upload, if the part was the last
   };
   // Writes and flushes. kStoreBusy (too much waits), kInvalid (the bytes have another sum),
-  // kStoreFull (nothing was written), kWrongOffset (the file ends before the offset; the member
-  // upload_offset says where), kStoreUnavailable.
+  // kStoreFull (nothing was written), kWrongOffset (the file ends before the offset),
+  // kStoreUnavailable.
   void write(Part part, std::function<void(Result<Written>)> then);
 
   // Whether the file has these bytes at this offset.
