@@ -6,6 +6,7 @@
 #include "models/policy/staleness.h"
 #include "models/store/sql/held_resources.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_leases.h"
 #include "models/store/sql/sql_array.h"
 
 namespace muster {
@@ -204,6 +205,7 @@ Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
   if (const auto before = find(id)) {
     Jobs(s_).releaseByWorker(id.str(), "reregistered");
+    ResourceLeases(s_).endOfWorker(id.str());
     HeldResources(s_).workerRegistered(*before, given.resources);
   }
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
@@ -292,6 +294,7 @@ std::int64_t Workers::end(const Worker& worker, std::string_view status, std::st
   const bool vanished = lost || !report.error.empty();
   const std::int64_t released = Jobs(s_).releaseByWorker(
       worker.id.str(), vanished ? "worker_lost" : "worker_terminated", report);
+  ResourceLeases(s_).endOfWorker(worker.id.str());
   HeldResources(s_).workerEnded(worker, proven || !lost);
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
   return released;
