@@ -83,7 +83,7 @@ WorkerChange readHeartbeat(JsonValue value, std::vector<FieldError>& faults) {
   if (const auto metrics = change.metrics ? in.object("metrics") : std::nullopt) {
     change.use = readUse(*metrics, faults);
   }
-  change.removed = in.texts("held_resources_evicted", kMostNamedResources, 256)
+  change.removed = in.texts("held_resources_evicted", kMostNamedResources, 512)
                        .value_or(std::vector<std::string>{});
   in.finish();
   return change;
@@ -152,6 +152,11 @@ void writeWorkerFields(JsonWriter& out, const Worker& worker) {
     out.field("max_rss_bytes", worker.max_rss_bytes);
   }
   out.field("version", worker.version);
+}
+
+void writeResourceLimits(JsonWriter& out, const ResourceLimits& limits) {
+  out.key("resource_limits").beginObject().field("disk_bytes", limits.disk_bytes);
+  out.field("mem_bytes", limits.mem_bytes).endObject();
 }
 
 void writeCommands(JsonWriter& out, std::span<const ResourceCommand> commands) {

@@ -40,6 +40,7 @@ std::vector<std::string> parseTexts(std::string_view json);
 // Without the closing brace, so that a registration can add to it.
 void writeWorkerFields(JsonWriter& out, const Worker& worker);
 void writeWorker(JsonWriter& out, const Worker& worker);
+void writeResourceLimits(JsonWriter& out, const ResourceLimits& limits);
 // Elements of `commands`.
 void writeCommands(JsonWriter& out, std::span<const ResourceCommand> commands);
 
