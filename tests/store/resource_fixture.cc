@@ -64,6 +64,27 @@ Resource ResourceTest::keep(const std::string& id, const std::string& sha256, st
   return upload(made.resource.uid, sha256, bytes).value();
 }
 
+void ResourceTest::refer(const JobId& job, const std::string& name) {
+  constexpr static Sql kRefer{
+      "INSERT INTO job_refs (job_seq, resource_seq, name) VALUES ($1, $2, 'in')"};
+  write([&](Store& store) {
+    ResourceRows resources(store.session);
+    auto row = resources.find(name).value();
+    store.session.db.post(kRefer, store.jobs().load(job, false)->seq, row.seq);
+    resources.addUses(row, 1, 0);
+  });
+}
+
+void ResourceTest::forget(const JobId& job, const std::string& name) {
+  constexpr static Sql kForget{"DELETE FROM job_refs WHERE job_seq = $1 AND resource_seq = $2"};
+  write([&](Store& store) {
+    ResourceRows resources(store.session);
+    auto row = resources.find(name).value();
+    store.session.db.post(kForget, store.jobs().load(job, false)->seq, row.seq);
+    resources.addUses(row, -1, 0);
+  });
+}
+
 Resource ResourceTest::find(const std::string& name) { return look(FindResource{name}).value(); }
 
 std::int64_t ResourceTest::usage(const std::string& tenant) {

@@ -58,6 +58,9 @@ class ResourceTest : public StoreTest {
                 std::int64_t bytes = 10, const std::string& tenant = "");
   Result<Resource> upload(const std::string& name, const std::string& sha256, std::int64_t bytes);
   Resource find(const std::string& name);
+  // A living job refers to it, or does no more.
+  void refer(const JobId& job, const std::string& name);
+  void forget(const JobId& job, const std::string& name);
   void announce() { ASSERT_TRUE(act(AnnouncePlace{"", "http://here"})); }
   std::int64_t usage(const std::string& tenant);
 
