@@ -52,9 +52,9 @@ Result<SyncHost::Reply> run(const SyncHost& op, Store& store) {
 
 Result<TendHolders::Reply> run(const TendHolders&, Store& store) {
   HeldResources held(store.session);
-  const bool workers_done = held.tendWorkers();
-  const bool hosts_done = workers_done && Hosts(store.session).tend(held);
-  return TendHolders::Reply{held.changed(), !hosts_done};
+  const bool done =
+      held.endMissedReaders() && held.tendWorkers() && Hosts(store.session).tend(held);
+  return TendHolders::Reply{held.changed(), !done};
 }
 
 Result<std::int64_t> run(const RemoveOldHosts& op, Store& store) {
