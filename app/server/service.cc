@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "app/blobs/blob_folder.h"
 #include "app/config/environment.h"
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
@@ -21,6 +22,7 @@
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
 #include "models/json/event_json.h"
+#include "models/operations/resources.h"
 #include "models/operations/tokens.h"
 #include "models/policy/wake_rules.h"
 
@@ -127,6 +129,7 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
                                                                   const Log& log,
                                                                   const Clock& clock) {
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
+  if (auto fault = service->openPlace()) return tl::unexpected(*fault);
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
   if (auto fault = service->node_.obstacle(*service->storage_)) return tl::unexpected(*fault);
   if (service->node_.observes()) return service;
@@ -135,12 +138,22 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
   return service;
 }
 
+std::optional<std::string> Service::openPlace() {
+  const std::string folder = blobFolder(settings_);
+  auto place = folder.empty() ? BlobPlace::openTemporary() : BlobPlace::open(folder);
+  if (!place) return place.error();
+  place_ = *std::move(place);
+  part_writer_ = std::make_unique<PartWriter>(*place_);
+  return std::nullopt;
+}
+
 std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
   launch_templates_.replace(launchTemplatesOf(settings_));
   options.rules = rulesOf(settings_, host_, node_, launch_templates_);
+  options.rules.resources.blobs = place_.get();
   options.rules.on_unsettled = [this] {
     if (settler_) settler_->request();
   };
@@ -150,15 +163,17 @@ std::optional<std::string> Service::openStore() {
   if (!storage) return storage.error();
   storage_ = *std::move(storage);
 
-  Result<std::string> worker_key;
-  const auto status = storage_->writeAndWait(
-      [&worker_key](Store& store) { worker_key = run(ReadWorkerKey{}, store); });
+  Result<std::string> worker_key, address_key;
+  const auto status = storage_->writeAndWait([&worker_key, &address_key](Store& store) {
+    worker_key = run(ReadWorkerKey{}, store);
+    address_key = run(ReadAddressKey{}, store);
+  });
   if (!status) return status.error().detail;
-  wire(*std::move(worker_key));
+  wire(*std::move(worker_key), *address_key);
   return std::nullopt;
 }
 
-void Service::wire(std::string worker_key) {
+void Service::wire(std::string worker_key, const std::string& address_key) {
   access_ = std::make_unique<Access>(settings_, std::move(worker_key),
                                      node_.advertisedUrl(settings_.listen.port), clock_);
   limits_ = std::make_unique<RateLimits>(
@@ -177,6 +192,7 @@ void Service::wire(std::string worker_key) {
   leases_ =
       std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_, inlineRules(settings_));
   flows_ = std::make_unique<FlowController>(*gateway_, *limits_, flow_waits_, clock_);
+  wireResources(address_key);
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
@@ -192,6 +208,7 @@ void Service::wire(std::string worker_key) {
     store.load().sample();
     checker_->requestAll("tick");
     settler_->look();
+    tendPlace();
   });
   wireWebhooks();
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
@@ -204,6 +221,9 @@ void Service::wire(std::string worker_key) {
   jobs_->addRoutes(router_);
   leases_->addRoutes(router_);
   flows_->addRoutes(router_);
+  resources_->addRoutes(router_);
+  content_->addRoutes(router_);
+  artifacts_->addRoutes(router_);
   pools_->addRoutes(router_);
   workers_->addRoutes(router_);
   HostController::addRoutes(router_);
@@ -220,6 +240,14 @@ void Service::wire(std::string worker_key) {
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
   metrics_->setRoutes(std::move(names));
+}
+
+void Service::wireResources(const std::string& address_key) {
+  uploads_ = std::make_unique<Uploads>(*gateway_, *place_, *part_writer_);
+  resources_ = std::make_unique<ResourceController>([this] { return node_.advertisedUrl(port_); },
+                                                    address_key);
+  content_ = std::make_unique<ContentController>(*gateway_, *uploads_, *place_, address_key);
+  artifacts_ = std::make_unique<ArtifactController>(*gateway_, *uploads_, *content_);
 }
 
 // `then` is told of the worker after the commit, unless it is unknown.
@@ -312,9 +340,11 @@ std::string Service::workerFolder() const { return outputFolder(settings_, node_
 void Service::begin(ServiceAddress own, int port) {
   process_.setAddress(own);
   address_ = std::move(own);
+  port_ = port;
   begun_ = true;
   node_.begin(*storage_, port);
   if (!node_.works()) return;
+  announcePlace();
   outbox_->look();
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
@@ -547,6 +577,7 @@ void Service::close() {
   checker_->stop();
   settler_->stop();
   launcher_->close();
+  part_writer_->stop();
   writeLoad();
   storage_->stop();
 }

@@ -436,10 +436,11 @@ SettleFlows::Reply FlowSettling::step(int most) {
     } else if (auto removed = flows.firstWith(FlowTodo::kRemove)) {
       reply.settled += std::max(1, FlowEnding(s_).removeSome(*removed, left));
     } else {
-      return reply;
+      break;
     }
   }
-  reply.more = hasUnsettled();
+  ResourceRefs(s_).settle();  // so that the next unit of the transaction sees who uses what
+  reply.more = reply.settled >= most && hasUnsettled();
   return reply;
 }
 
