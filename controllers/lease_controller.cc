@@ -8,6 +8,7 @@
 #include "controllers/long_wait.h"
 #include "models/json/artifact_json.h"
 #include "models/json/json_reader.h"
+#include "models/json/worker_json.h"
 
 namespace muster {
 namespace {
@@ -19,6 +20,7 @@ struct Claimed {
   std::string worker_status = std::string(worker_status::kActive);
   bool may_wait = false;  // nothing now, but there could be
   std::optional<Millis> next_due_in;
+  std::vector<ResourceCommand> commands;  // for the worker
 };
 
 // When there may be something to claim without anybody doing anything.
@@ -37,6 +39,7 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
   if (!claimer) return tl::unexpected(std::move(claimer).error());
   Claimed claimed;
   if (!claimer->status.empty()) claimed.worker_status = claimer->status;
+  if (claimer->holds) claimed.commands = store.workers().commandsOf(request.worker);
   if (claimer->status == worker_status::kTerminating) return claimed;
   const auto pool = store.pools().find(pool_id);
   if (!request.job.empty()) {
@@ -49,7 +52,7 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
     if (claimer->launch_open) store.launches().tookAJob(request.worker);
     return claimed;
   }
-  if (pool) {
+  if (pool && !isOverLimit(claimer->use, store.rules().resources.workerLimits())) {
     claimed.jobs = store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max);
   }
   if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
@@ -216,6 +219,11 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         if (waiting->bulk) out.key("items").raw(found->judged);
         writeClaimed(out, waiting->bulk ? "claimed" : "items", claimed);
         if (waiting->claim) out.field("worker_status", claimed.worker_status);
+        if (!claimed.commands.empty()) {
+          out.key("commands").beginArray();
+          writeCommands(out, claimed.commands);
+          out.endArray();
+        }
         out.endObject();
         Reply reply = Reply::json(200, std::move(out));
         reply.final = last_look || !found->may_wait;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <unordered_map>
 
 #include "models/base64.h"
 #include "models/operations/flows.h"
+#include "models/operations/hosts.h"
 #include "models/operations/resources.h"
 #include "models/store/random.h"
 
@@ -97,9 +99,15 @@ Result<Work> ServiceController::metrics(const Request&) {
       });
     }
     gauges.reserve(pools.size());
+    std::unordered_map<std::string, SumWorkerResources::Sum> held;
+    for (auto& sum : *run(SumWorkerResources{}, store)) held.emplace(sum.pool, sum);
     for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});
+      if (const auto sum = held.find(pool->id.str()); sum != held.end()) {
+        gauges.back().resource_disk_bytes = sum->second.disk_bytes;
+        gauges.back().resource_mem_bytes = sum->second.mem_bytes;
+      }
     }
     metrics_.countCommits(storage_.commits());
     metrics_.setPendingWebhooks(store.webhooks().pending());

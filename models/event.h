@@ -61,6 +61,8 @@ constexpr std::string_view kResourceStale = "resource.stale";
 constexpr std::string_view kResourceRecovered = "resource.recovered";
 constexpr std::string_view kResourceEvicted = "resource.evicted";
 constexpr std::string_view kResourceLost = "resource.lost";
+constexpr std::string_view kHostAway = "host.away";
+constexpr std::string_view kHostLost = "host.lost";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
@@ -76,7 +78,8 @@ inline constexpr std::array kAll = {
     kNodeLost,          kLeaderElected,       kLeaderLost,        kFlowCreated,
     kFlowClosed,        kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
     kFlowRetried,       kFlowDeleted,         kResourceCreated,   kResourceStale,
-    kResourceRecovered, kResourceEvicted,     kResourceLost};
+    kResourceRecovered, kResourceEvicted,     kResourceLost,      kHostAway,
+    kHostLost};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.

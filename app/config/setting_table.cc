@@ -193,6 +193,10 @@ bool isArtifactType(std::string_view value) {
   return value.size() <= 128 && isWord(value, "._~:/+-");
 }
 
+bool isHostName(std::string_view value) {
+  return !value.empty() && value.size() <= 256 && isWord(value, "._~:-");
+}
+
 bool isNodeId(std::string_view value) { return isValidId(value); }
 
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
@@ -307,6 +311,14 @@ std::vector<SettingRow> makeTable() {
           "how long bytes stay that no resource has any more"),
       row("tenant_max_disk_bytes", whole<&S::tenant_max_disk_bytes, 0, kMostBytes>(),
           "most bytes stored for one tenant; 0: no limit"),
+      row("affinity_grace_seconds", whole<&S::affinity_grace, 0, kDay>(),
+          "how long what a lost worker held waits for it to come back"),
+      row("host_name", text<&S::host_name, isHostName>("1 to 256 of A-Z a-z 0-9 . _ ~ : -"),
+          "name of this machine; fix it where names change, as in containers"),
+      row("host_stale_seconds", whole<&S::host_stale, 1, kDay>(),
+          "how long a host counts as up after it told of its folder"),
+      row("host_grace_seconds", whole<&S::host_grace, 0, 30 * kDay>(),
+          "how long a host may be away before what it holds is lost"),
       row("strict_workers", onOff<&S::strict_workers>(), "only registered workers may claim"),
       row("trigger_registry", text<&S::trigger_registry, isPath>("a file"),
           "file with triggers, like trigger_registry.yml"),

@@ -127,6 +127,9 @@ std::pair<Metrics::PoolGauges, Metrics::PoolCounters> Metrics::summed(
         std::max(gauges.stats.oldest_pending_seconds, pool.stats.oldest_pending_seconds);
     gauges.min_workers += pool.min_workers;
     gauges.max_workers += pool.max_workers;
+    for (auto figure : {&PoolGauges::resource_disk_bytes, &PoolGauges::resource_mem_bytes}) {
+      if (pool.*figure) gauges.*figure = (gauges.*figure).value_or(0) + *(pool.*figure);
+    }
     if (const auto counted = pools_.find(pool.pool); counted != pools_.end()) {
       counters.merge(counted->second);
     }
@@ -348,6 +351,15 @@ void Metrics::exposeWorkers(Exposition& out, const std::vector<Told>& pools) {
         &PoolCounters::launches);
   named("muster_worker_exits_total", "Processes of workers that ended, by the reason.", "reason",
         &PoolCounters::exits);
+  out.family("muster_worker_resource_bytes", "gauge",
+             "What the resources of live workers take, as they said last.");
+  for (const Told& pool : pools) {
+    const auto expose = [&](std::string_view kind, const std::optional<std::int64_t>& bytes) {
+      if (bytes) out.sample(withLabel(pool.label, "kind", kind), *bytes);
+    };
+    expose("disk", pool.gauges->resource_disk_bytes);
+    expose("mem", pool.gauges->resource_mem_bytes);
+  }
   out.family("muster_worker_startup_seconds", "histogram",
              "From the decision to the registration.");
   for (const Told& pool : pools) {

@@ -59,6 +59,8 @@ class Metrics {
     std::string pool;
     PoolStats stats;
     std::int64_t min_workers, max_workers;
+    // What the resources of its live workers take, as far as any of them said.
+    std::optional<std::int64_t> resource_disk_bytes = {}, resource_mem_bytes = {};
   };
   // Of the pools it tells only what is in `pools`: all that there are now. The first kMostPools
   // have labels of their own, the others one together.

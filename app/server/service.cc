@@ -17,6 +17,7 @@
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
+#include "controllers/host_controller.h"
 #include "models/audit.h"
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
@@ -30,7 +31,8 @@ namespace {
 
 constexpr Millis kKillAfter = Seconds(5);  // from TERM to KILL
 
-std::string hostName() {
+std::string hostName(const Settings& settings) {
+  if (!settings.host_name.empty()) return settings.host_name;
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
@@ -60,6 +62,9 @@ InlineRules inlineRules(const Settings& settings) {
 ResourceRules resourceRules(const Settings& settings) {
   ResourceRules rules;
   rules.max_disk_bytes = settings.resource_max_disk_bytes;
+  rules.max_mem_bytes = settings.resource_max_mem_bytes;
+  rules.affinity_grace = settings.affinity_grace;
+  rules.hosts = {settings.host_stale, settings.host_grace};
   rules.high_watermark_pct = settings.resource_high_watermark_pct;
   rules.low_watermark_pct = settings.resource_low_watermark_pct;
   rules.default_ttl = settings.default_resource_ttl;
@@ -112,7 +117,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
     : settings_(settings),
       log_(log),
       clock_(clock),
-      host_(hostName()),
+      host_(hostName(settings)),
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
       templates_(std::make_shared<const Templates>(settings.templates)),
@@ -195,7 +200,8 @@ void Service::wire(std::string worker_key, const std::string& address_key) {
       *storage_, Simulator::Options{static_cast<double>(settings_.launch_rate),
                                     settings_.worker_idle_timeout, settings_.worker_max_jobs});
   simulations_ = std::make_unique<SimulationController>(*simulator_);
-  workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
+  workers_ = std::make_unique<WorkerController>(*gateway_, *access_, *launcher_, host_,
+                                                resourceRules(settings_));
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(retentionOf(settings_), [this](Store& store) {
     load_.writeTo(store);
@@ -220,6 +226,7 @@ void Service::wire(std::string worker_key, const std::string& address_key) {
   artifacts_->addRoutes(router_);
   pools_->addRoutes(router_);
   workers_->addRoutes(router_);
+  HostController::addRoutes(router_);
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
   checks_->addRoutes(router_);

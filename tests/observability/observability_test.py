@@ -114,7 +114,7 @@ class Observability(unittest.TestCase):
     def test_no_job_or_worker_is_named(self):
         labels = set(re.findall(r'[{,](\w+)="', self.metrics))
         self.assertLessEqual(labels, {"pool", "status", "outcome", "result", "reason", "trigger", "direction",
-                                      "method", "route", "code", "le", "version", "holder", "state"})
+                                      "method", "route", "code", "le", "version", "holder", "state", "kind"})
         self.assertIsNone(re.search(r'="[0-9a-f]{8}-[0-9a-f]{4}-|="w_', self.metrics))
 
     def test_alerts_fire_when_they_should(self):

@@ -9,6 +9,7 @@
 
 #include "models/job.h"
 #include "models/policy/placement.h"
+#include "models/policy/resource_pressure.h"
 #include "models/store/wish.h"
 
 namespace muster {
@@ -45,6 +46,8 @@ struct Claimer {
   WorkerTraits traits;
   bool launch_open = false;  // its launch has not proved itself yet
   std::int64_t registration = 0;
+  bool holds = false;    // resources, which it may be told something about
+  ResourceUse use = {};  // as it last said
 };
 
 // What the units of a transaction are going to ask for, in their order, and what was done for them

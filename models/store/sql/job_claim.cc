@@ -88,7 +88,8 @@ bool Jobs::mayClaim(const std::string& worker) const {
   if (known == s_.ahead.claimers.end()) return false;
   if (!known->second) return !s_.rules.strict_workers;
   const std::string& status = known->second->status;
-  return status != worker_status::kTerminating && !worker_status::isEnded(status);
+  return status != worker_status::kTerminating && !worker_status::isEnded(status) &&
+         !isOverLimit(known->second->use, s_.rules.resources.workerLimits());
 }
 
 void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& first) {

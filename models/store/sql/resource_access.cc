@@ -1,5 +1,6 @@
 #include "models/store/sql/resource_access.h"
 
+#include "models/store/sql/hosts.h"
 #include "models/store/sql/workers.h"
 
 namespace muster {
@@ -18,10 +19,6 @@ constexpr Sql kHasJobOfFlow{
     "SELECT 1 FROM jobs j CROSS JOIN flow_jobs f CROSS JOIN flows w WHERE j.claimed_by = $2 "
     "AND j.status = 'claimed' AND f.seq = j.seq AND w.flow_seq = f.flow_seq AND w.flow_id = $1 "
     "LIMIT 1"};
-constexpr Sql kLiveWorkerOn{
-    "SELECT 1 FROM workers WHERE ended_at IS NULL AND host = $1 AND status <> 'starting' LIMIT 1"};
-constexpr Sql kHealthyNodeOn{
-    "SELECT 1 FROM distributed_nodes WHERE host = $1 AND status = 'healthy' LIMIT 1"};
 
 tl::unexpected<Error> unavailable(std::string detail) {
   Error error{ErrorCode::kUnavailable, std::move(detail)};
@@ -37,9 +34,7 @@ std::string ResourceAccess::hostOf(const std::string& worker) {
 }
 
 bool ResourceAccess::isUp(const std::string& host) {
-  if (s_.rules.node.empty() && s_.rules.host == host) return true;
-  if (s_.db.query(kLiveWorkerOn, host).next()) return true;
-  return s_.db.query(kHealthyNodeOn, host).next();
+  return Hosts(s_).stateOf(host) == HostState::kUp;
 }
 
 bool ResourceAccess::sees(const ResourceCaller& by, const ResourceRow& row) {

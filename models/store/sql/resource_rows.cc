@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/json/json_writer.h"
+#include "models/store/sql/held_resources.h"
 
 namespace muster {
 namespace {
@@ -76,6 +77,11 @@ constexpr Sql kAddUses{
 constexpr Sql kTouchResource{
     "UPDATE resources SET ttl_ms = $2, expires_at = $3, last_used_at = $4, "
     "version = version + 1 WHERE resource_seq = $1"};
+
+constexpr Sql kMoveToCopy{
+    "UPDATE resources SET holder = $2, host = '', version = version + 1 WHERE resource_seq = $1"};
+constexpr Sql kSetSize{
+    "UPDATE resources SET size_bytes = $2, version = version + 1 WHERE resource_seq = $1"};
 
 // When an unused one is over, if it is used last at that time.
 std::optional<Time> endOf(const ResourceRow& row, Time now) {
@@ -219,6 +225,7 @@ void ResourceRows::insert(ResourceRow& row) {
                          resource.metadata, row.body_hash, resource.job, resource.attempt, s_.now);
   addUsage(resource.tenant, usageOf(resource));
   count(resource, 1);
+  HeldResources::noteHolder(s_, resource);
   emit(event_type::kResourceCreated, row);
 }
 
@@ -359,6 +366,30 @@ void ResourceRows::setState(ResourceRow& row, ResourceState state, std::string_v
   resource.version += 1;
   count(resource, 1);
   s_.db.post(kSetResourceState, row.seq, name(state), reason, resource.expires_at, s_.now);
+  addUsage(resource.tenant, usageOf(resource) - before);
+}
+
+void ResourceRows::moveToCopy(ResourceRow& row) {
+  Resource& resource = row.resource;
+  const std::int64_t before = usageOf(resource);
+  count(resource, -1);
+  resource.holder.kind = resource.stored ? Holder::Kind::kStore : Holder::Kind::kExternal;
+  resource.holder.name.clear();
+  resource.host.clear();
+  resource.version += 1;
+  count(resource, 1);
+  s_.db.post(kMoveToCopy, row.seq, resource.holder.text());
+  addUsage(resource.tenant, usageOf(resource) - before);
+}
+
+void ResourceRows::setSize(ResourceRow& row, std::int64_t bytes) {
+  Resource& resource = row.resource;
+  const std::int64_t before = usageOf(resource);
+  count(resource, -1);
+  resource.size_bytes = bytes;
+  resource.version += 1;
+  count(resource, 1);
+  s_.db.post(kSetSize, row.seq, bytes);
   addUsage(resource.tenant, usageOf(resource) - before);
 }
 

@@ -88,6 +88,11 @@ class ResourceRows {
   void addUses(ResourceRow& row, std::int64_t refs, std::int64_t leases);
   void touch(ResourceRow& row, std::optional<Millis> ttl);
 
+  // Its holder is gone, and what is left of it is the copy: the bytes that the service has, or what
+  // its uri names.
+  void moveToCopy(ResourceRow& row);
+  // It has so many bytes, which were not known.
+  void setSize(ResourceRow& row, std::int64_t bytes);
   // Its holder is silent, or is back; `reason` is none then.
   void setState(ResourceRow& row, ResourceState state, std::string_view reason);
 

@@ -14,7 +14,9 @@
 #include "models/job.h"
 #include "models/operations/blob_files.h"
 #include "models/policy/circuit.h"
+#include "models/policy/host_state.h"
 #include "models/policy/inline_rules.h"
+#include "models/policy/resource_pressure.h"
 #include "models/pool.h"
 #include "models/store/launch_templates.h"
 #include "models/store/random.h"
@@ -42,8 +44,14 @@ struct ResourceRules {
   Millis default_ttl = Seconds(3600);
   Millis upload_ttl = Seconds(3600);
   Millis blob_grace = Seconds(600);
-  std::int64_t tenant_max_disk_bytes = 0;  // 0: no limit
-  std::int64_t part_bytes = 4 << 20;       // that a part should have
+  std::int64_t tenant_max_disk_bytes = 0;      // 0: no limit
+  std::int64_t part_bytes = 4 << 20;           // that a part should have
+  std::int64_t max_mem_bytes = 8'589'934'592;  // of the resources of one worker
+  Millis affinity_grace = Seconds(60);         // for what a worker held that fell silent
+  HostPatience hosts;
+
+  ResourceLimits workerLimits() const { return {max_disk_bytes, max_mem_bytes}; }
+  Watermarks watermarks() const { return {high_watermark_pct, low_watermark_pct}; }
 };
 
 // What the service decides about its store as a whole.
