@@ -128,7 +128,9 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
     if (root.count("--token") == 0) {
       line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
     }
-    if (auto fault = workerFault(*worker); !fault.empty()) {
+    auto fault = readWorkerEnvironment(env, *worker);
+    if (fault.empty()) fault = workerFault(*worker);
+    if (!fault.empty()) {
       return tl::unexpected(usageFault(namedCommand(root), fault));
     }
   }
@@ -143,6 +145,21 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
     if (auto fault = flowAddFault(*add); !fault.empty()) {
       return tl::unexpected(usageFault(namedCommand(root), fault));
     }
+  }
+  if (auto* put = std::get_if<ArtifactPutCommand>(&line.command)) {
+    put->lease_token = environmentOr(env, "MUSTER_LEASE_TOKEN", "");
+    put->job = environmentOr(env, "MUSTER_JOB_ID", "");
+    if (auto fault = artifactPutFault(*put); !fault.empty()) {
+      return tl::unexpected(usageFault(namedCommand(root), fault));
+    }
+  }
+  if (auto* lease = std::get_if<ResourceLeaseCommand>(&line.command); lease && lease->worker.empty()) {
+    lease->job = environmentOr(env, "MUSTER_JOB_ID", "");
+    lease->lease_token = environmentOr(env, "MUSTER_LEASE_TOKEN", "");
+  }
+  // In the command of a job what is done about files is done by its worker.
+  if (isAboutResources(line.command) && root.count("--token") == 0) {
+    line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
   }
   line.service.token = trimmed(line.service.token);
   return line;
