@@ -65,11 +65,10 @@ tl::expected<Content, Refusal> download(const AskService& ask, const std::string
   std::uint64_t at = from > 0 ? from - 1 : 0, skipped = from - at;
   bool is_first = true;
   do {
-    auto part = ask(
-        {.path = path,
-         .headers = {{"Range", fmt::format("bytes={}-{}", at, at + kContentPart - 1)}},
-         .timeout = kPartTimeout,
-         .most_body_bytes = kContentPart + 1});
+    auto part = ask({.path = path,
+                     .headers = {{"Range", fmt::format("bytes={}-{}", at, at + kContentPart - 1)}},
+                     .timeout = kPartTimeout,
+                     .most_body_bytes = kContentPart + 1});
     if (!part && part.error().status == 416 && is_first) {
       if (from == 0) return Content{0, Sha256().hex()};
       return tl::unexpected(own("range_not_satisfiable", "the content is shorter than that"));
