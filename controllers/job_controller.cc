@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "controllers/long_wait.h"
 #include "models/json/job_json.h"
 #include "models/json/json_reader.h"
-#include "models/operations/artifacts.h"
 #include "models/trace_context.h"
 
 namespace muster {
@@ -54,9 +51,6 @@ void JobController::addRoutes(Router& router) {
                get(request, std::move(respond));
              }});
   router.add("GET", "/v1/jobs/{job_id}/attempts", Scope::kRead, {.read = method(&C::attempts)});
-  router.add("GET", "/v1/jobs/{job_id}/artifacts", Scope::kRead, {.read = method(&C::artifacts)});
-  router.add("GET", "/v1/jobs/{job_id}/artifacts/{name}", Scope::kRead,
-             {.read = method(&C::artifact)});
   router.add("POST", "/v1/jobs/{job_id}/cancel", Scope::kProduce, {.write = method(&C::cancel)});
   router.add("POST", "/v1/jobs/{job_id}/retry", Scope::kProduce, {.write = method(&C::retry)});
   router.add("DELETE", "/v1/jobs/{job_id}", Scope::kProduce, {.write = method(&C::remove)});
@@ -187,32 +181,6 @@ Result<Work> JobController::attempts(const Request& request) {
     for (const Attempt& attempt : store.jobs().attempts(id)) writeAttempt(out, attempt);
     out.endArray().endObject();
     return Reply::json(200, std::move(out));
-  };
-}
-
-Result<Work> JobController::artifacts(const Request& request) {
-  auto id = request.pathId<JobId>("job_id");
-  if (!id) return tl::unexpected(std::move(id).error());
-  if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
-  return [op = ListArtifacts{*std::move(id)}](Store& store) -> Outcome {
-    const auto found = run(op, store);
-    if (!found) return tl::unexpected(found.error());
-    JsonWriter out;
-    out.beginObject().key("items").raw(found->items).endObject();
-    return Reply::json(200, std::move(out));
-  };
-}
-
-Result<Work> JobController::artifact(const Request& request) {
-  auto id = request.pathId<JobId>("job_id");
-  if (!id) return tl::unexpected(std::move(id).error());
-  if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
-  const auto name = std::find_if(request.path_values.begin(), request.path_values.end(),
-                                 [](const auto& value) { return value.first == "name"; });
-  return [op = FindArtifact{*std::move(id), name->second}](Store& store) -> Outcome {
-    auto found = run(op, store);
-    if (!found) return tl::unexpected(std::move(found).error());
-    return Reply{200, std::move(found->value)};
   };
 }
 

@@ -20,8 +20,6 @@ class JobController {
   Result<Work> list(const Request& request);
   void get(const RequestPtr& request, Respond respond);
   Result<Work> attempts(const Request& request);
-  Result<Work> artifacts(const Request& request);
-  Result<Work> artifact(const Request& request);
   Result<Work> cancel(const Request& request);
   Result<Work> retry(const Request& request);
   Result<Work> remove(const Request& request);

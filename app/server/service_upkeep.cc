@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <tuple>
 
 #include "app/launch/process_table.h"
 #include "app/server/service.h"
 #include "app/upkeep/duties.h"
+#include "models/operations/resources.h"
 
 // What the service does by itself, each second.
 namespace muster {
 namespace {
 
 constexpr int kCheckEachTicks = 5;
+constexpr std::size_t kStraysAtOnce = 1000;
+constexpr Millis kStrayAge = Seconds(3600);  // younger ones may be on their way
 constexpr Millis kStandstill = Seconds(10);  // no unit takes so long between two statements
 
 }  // namespace
@@ -56,8 +60,59 @@ void Service::tendHost() {
       });
 }
 
+// Others send readers to this node as long as they hear that it has the place.
+void Service::announcePlace() {
+  announced_ = clock_.monotonic();
+  const AnnouncePlace op{node_.alone() ? "" : node_.id(), node_.advertisedUrl(port_)};
+  storage_->write(
+      [op](Store& store) { std::ignore = run(op, store); },
+      [this](const Status& status) {
+        if (status) return;
+        log_.error("the folder of blobs was not announced", {{"detail", status.error().detail}});
+      });
+}
+
+// Removes what nobody uses any more, a bounded number of files at a time; for files that the store
+// may not know of it looks at a part of the folder each time.
+void Service::tendPlace() {
+  if (tending_place_.exchange(true)) return;
+  const bool posted = part_writer_->post([this] {
+    const Time before = clock_.now() - kStrayAge;
+    tendStrays(place_->nextOldBlobs(before, kStraysAtOnce),
+               place_->nextOldUploads(before, kStraysAtOnce));
+  });
+  if (!posted) tending_place_ = false;
+}
+
+void Service::tendStrays(std::vector<std::string> blobs, std::vector<std::string> uploads) {
+  auto more = std::make_shared<bool>(false);
+  auto gone = std::make_shared<std::vector<std::string>>();
+  storage_->write(
+      [more, gone, blobs = std::move(blobs), uploads = std::move(uploads)](Store& store) {
+        const auto tended = run(TendPlace{.strays = blobs}, store);
+        *more = tended && tended->more;
+        *gone = run(FindStrayUploads{uploads}, store).value_or(std::vector<std::string>());
+      },
+      [this, more, gone](const Status& status) {
+        if (!status) {
+          log_.error("the folder of blobs was not tended", {{"detail", status.error().detail}});
+          tending_place_ = false;
+          return;
+        }
+        for (const std::string& uid : *gone) part_writer_->remove(uid);
+        if (*more) return tendStrays({}, {});
+        tending_place_ = false;
+      });
+}
+
 void Service::tick() {
   if (!node_.works()) return;
+  const auto now = clock_.monotonic();
+  if (!node_.alone() && now - announced_ >= settings_.node_heartbeat) announcePlace();
+  if (now - tended_ >= settings_.resource_gc_interval) {
+    tended_ = now;
+    tendPlace();
+  }
   tendHost();
   settler_->look();
   const bool leads = node_.lease().has_value();

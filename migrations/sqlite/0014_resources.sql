@@ -51,8 +51,13 @@ CREATE INDEX resources_due ON resources (expires_at)
 CREATE INDEX resources_idle ON resources (place_id, last_used_at)
   WHERE state = 'active' AND stored = 1 AND ref_count = 0 AND lease_count = 0;
 CREATE INDEX resources_uploads ON resources (uploaded_at) WHERE uploaded_at IS NOT NULL;
-CREATE INDEX resources_evicting ON resources (resource_seq) WHERE state = 'evicting';
+CREATE INDEX resources_uploads_of_place ON resources (place_id)
+  WHERE uploaded_at IS NOT NULL;
+CREATE INDEX resources_evicting ON resources (place_id) WHERE state = 'evicting';
 CREATE INDEX resources_gone ON resources (changed_at) WHERE state IN ('evicted', 'lost');
+-- What is gone while jobs still refer to it.
+CREATE INDEX resources_missed ON resources (resource_seq)
+  WHERE ref_count > 0 AND state IN ('evicted', 'lost');
 
 -- The folders of blobs, and who has them.
 CREATE TABLE places (
@@ -60,6 +65,7 @@ CREATE TABLE places (
   node_id      TEXT NOT NULL,          -- '' = the only node
   node_url     TEXT NOT NULL,
   blob_bytes   INTEGER NOT NULL,       -- of all blobs in it
+  used_bytes   INTEGER NOT NULL,       -- of those with a user
   announced_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
@@ -72,6 +78,15 @@ CREATE TABLE blobs (
   PRIMARY KEY (place_id, sha256)
 ) WITHOUT ROWID;
 CREATE INDEX blobs_doomed ON blobs (place_id, doomed_at) WHERE users = 0;
+
+-- How many resources there are that live, and their bytes.
+CREATE TABLE resource_counts (
+  holder     TEXT NOT NULL,    -- its kind
+  state      TEXT NOT NULL,
+  count      INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  PRIMARY KEY (holder, state)
+) WITHOUT ROWID;
 
 -- What is stored for a tenant, open uploads with the size that was declared.
 CREATE TABLE tenant_usage (

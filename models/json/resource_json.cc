@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -23,6 +24,34 @@ void ifNotEmpty(JsonWriter& out, std::string_view name, const T& text) {
   if (!text.empty()) out.field(name, text);
 }
 
+// What registrations of resources and of artifacts have in common.
+void readContent(ObjectReader& in, NewResource& made) {
+  if (const auto holder = in.text("holder", 1, 300)) {
+    const auto parsed = parseHolder(*holder);
+    if (!parsed) in.fault("holder", "invalid", "must be store, external, host:NAME or worker:ID");
+    made.holder = parsed.value_or(Holder{});
+  }
+  made.size_bytes = in.integer("size_bytes", 0, kMostBytes);
+  made.sha256 = in.text("sha256", 1, 64).value_or("");
+  if (!made.sha256.empty() && !isSha256(made.sha256)) {
+    in.fault("sha256", "invalid", "must be 64 hexadecimal digits in lower case");
+  }
+  made.mime = in.text("mime", 1, 256).value_or("");
+  const auto is_header_text = [](char c) { return c >= ' ' && c < '\x7f'; };
+  if (!std::all_of(made.mime.begin(), made.mime.end(), is_header_text)) {
+    in.fault("mime", "invalid", "must be of visible ASCII and blanks");
+  }
+  if (const auto seconds = in.number("ttl_seconds", 1, kYearSeconds)) {
+    made.ttl = Millis(std::llround(*seconds * 1000.0));
+  }
+  if (const auto metadata = in.object("metadata")) {
+    made.metadata = metadata->raw();
+    if (made.metadata.size() > kMostMetadataBytes) {
+      in.fault("metadata", "too_large", fmt::format("has more than {} bytes", kMostMetadataBytes));
+    }
+  }
+}
+
 }  // namespace
 
 NewResource readNewResource(JsonValue value, std::vector<FieldError>& faults) {
@@ -35,49 +64,39 @@ NewResource readNewResource(JsonValue value, std::vector<FieldError>& faults) {
              "and not begin with u~");
   }
   made.type = in.required("type", in.text("type", 1, 128));
-  if (const auto holder = in.text("holder", 1, 300)) {
-    const auto parsed = parseHolder(*holder);
-    if (!parsed) in.fault("holder", "invalid", "must be store, external, host:NAME or worker:ID");
-    made.holder = parsed.value_or(Holder{});
-  }
+  readContent(in, made);
   made.scope = in.text("scope", 1, 256).value_or("");
   if (!made.scope.empty() && !isSlashedName(made.scope)) {
     in.fault("scope", "invalid", "must be of letters, digits and ._~:/-");
   }
   made.tenant = in.text("tenant", 1, 128).value_or("");
-  made.size_bytes = in.integer("size_bytes", 0, kMostBytes);
   made.mem_bytes = in.integer("mem_bytes", 0, kMostBytes);
-  made.sha256 = in.text("sha256", 1, 64).value_or("");
-  if (!made.sha256.empty() && !isSha256(made.sha256)) {
-    in.fault("sha256", "invalid", "must be 64 hexadecimal digits in lower case");
-  }
-  made.mime = in.text("mime", 1, 256).value_or("");
-  const auto is_header_text = [](char c) { return c >= ' ' && c < '\x7f'; };
-  for (const char c : made.mime) {
-    if (is_header_text(c)) continue;
-    in.fault("mime", "invalid", "must be of visible ASCII and blanks");
-    break;
-  }
   made.uri = in.text("uri", 1, 4096).value_or("");
   made.path = in.text("path", 1, 4096).value_or("");
-  if (const auto seconds = in.number("ttl_seconds", 1, kYearSeconds)) {
-    made.ttl = Millis(std::llround(*seconds * 1000.0));
-  }
   made.expires_at = in.time("expires_at");
   if (made.ttl && made.expires_at) {
     in.fault("expires_at", "contradiction", "ttl_seconds says the same; give one of them");
-  }
-  if (const auto metadata = in.object("metadata")) {
-    made.metadata = metadata->raw();
-    if (made.metadata.size() > kMostMetadataBytes) {
-      in.fault("metadata", "too_large", fmt::format("has more than {} bytes", kMostMetadataBytes));
-    }
   }
   if (made.holder.kind == Holder::Kind::kExternal && made.uri.empty()) {
     in.fault("uri", "required", "is required for what is kept elsewhere");
   }
   in.finish();
   return made;
+}
+
+RegisterArtifact readRegisterArtifact(JsonValue value, std::vector<FieldError>& faults) {
+  ObjectReader in(value, "", faults);
+  RegisterArtifact op;
+  op.lease_token = in.required("lease_token", in.text("lease_token", 1, 128));
+  op.name = in.required("name", in.text("name", 1, 256));
+  if (!op.name.empty() && !isSlashedName(op.name)) {
+    in.fault("name", "invalid",
+             "must be of letters, digits and ._~:/-, without an empty, . or .. between slashes");
+  }
+  op.resource.type = in.text("type", 1, 128).value_or("file");
+  readContent(in, op.resource);
+  in.finish();
+  return op;
 }
 
 void writeResource(JsonWriter& out, const Resource& resource, std::int64_t part_bytes) {

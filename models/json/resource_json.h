@@ -5,6 +5,7 @@
 
 #include "models/json/json_doc.h"
 #include "models/json/json_writer.h"
+#include "models/operations/artifacts.h"
 #include "models/resource.h"
 #include "models/result.h"
 
@@ -12,6 +13,8 @@ namespace muster {
 
 // The body of POST /v1/resources; notes every fault.
 NewResource readNewResource(JsonValue value, std::vector<FieldError>& faults);
+// The body of POST /v1/jobs/{job_id}/artifacts, without the job: what it is besides the store says.
+RegisterArtifact readRegisterArtifact(JsonValue value, std::vector<FieldError>& faults);
 // What two registrations have in common if they are the same, apart from the id.
 std::string hashText(const NewResource& resource);
 
