@@ -128,7 +128,7 @@ class Session {
       ended.push_back(
           {row.seq, row.links, status, isFinished(status) ? status : JobStatus::kCancelled, true});
     }
-    if ((row.links & job_link::kHasRefs) != 0) {
+    if ((row.links & (job_link::kHasRefs | job_link::kHasArtifacts)) != 0) {
       refs_moved.push_back({row.seq, isFinished(status) ? 0 : -1, true});
     }
   }
@@ -154,10 +154,14 @@ class Session {
   // of it once, at the end (ResourceRefs).
   struct MovedRefs {
     std::int64_t job;
-    int by;  // added to the ref_count of each resource
-    bool gone = false;
+    int by;             // added to the ref_count of each resource
+    bool gone = false;  // its refs and artifacts are removed with it
   };
   std::vector<MovedRefs> refs_moved;
+  // In the same way resources to which a living job came to refer.
+  std::vector<std::int64_t> refs_added;
+  // Resources that the job which made them has let go of: nobody's artifacts any more.
+  std::vector<std::int64_t> artifacts_dropped;
   bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
