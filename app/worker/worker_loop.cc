@@ -16,6 +16,7 @@
 #include "app/worker/command_environment.h"
 #include "app/worker/heartbeat_thread.h"
 #include "app/worker/job_command.h"
+#include "app/worker/job_files.h"
 #include "app/worker/retry_pause.h"
 #include "app/worker/upstream_file.h"
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr Millis kLongestWait = Seconds(20);  // of one claim; the service allows 30
 constexpr Millis kLastTries = Seconds(5);     // to give a job back before the end
+constexpr Millis kLookAgain(100);             // at what another worker of this host fetches
 
 std::string hostName() {
   std::array<char, 256> name{};
@@ -75,6 +77,12 @@ class WorkerLoop {
   JobEnd perform(ServiceClient& client, const ClaimedJob& job);
   // All that the jobs before `job` left, or how its try ends without that.
   tl::expected<UpstreamFile, JobEnd> writeUpstream(ServiceClient& client, const ClaimedJob& job);
+  HostFolder& hostFolder();
+  FileTransport transport(ServiceClient& client, const ClaimedJob& job);
+  JobEnd runWithFiles(JobFiles& files, const ClaimedJob& job, const std::string& upstream);
+  // What the command left becomes artifacts, or its try ends otherwise than it did.
+  void handOver(JobFiles& files, const FileTransport& transport, const ClaimedJob& job,
+                JobEnd& end);
   void report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end);
   void giveBackUnheld(ServiceClient& client);
 
@@ -87,6 +95,8 @@ class WorkerLoop {
   std::string worker_;
   std::string worker_token_;
   std::optional<HeartbeatThread> heartbeat_;  // while it is registered
+  std::optional<Registration> registration_;
+  std::optional<HostFolder> host_;  // from the first command on
   // The service may believe that we hold a job we know nothing of (any more).
   bool may_hold_unknown_ = false;
 };
@@ -133,6 +143,7 @@ WorkerExit WorkerLoop::run() {
     if (!watch_.mayClaim()) return WorkerExit::kOk;
     return refuse("cannot register", registration.error());
   }
+  registration_ = *registration;
   worker_ = registration->worker_id;
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   max_result_bytes_ = std::min(max_result_bytes_, registration->most_result_bytes);
@@ -228,14 +239,92 @@ JobEnd WorkerLoop::perform(ServiceClient& client, const ClaimedJob& job) {
     if (!written) return std::move(written).error();
     upstream.emplace(*std::move(written));
   }
-  return runCommand(
-      {.argv = options_.command,
-       .env = commandEnvironment(options_.environment, job,
-                                 {options_.url, options_.pool, worker_, worker_token_},
-                                 upstream ? upstream->path() : ""),
-       .input = job.data,
-       .max_output = max_result_bytes_},
-      watch_);
+  JobFiles files(hostFolder(), job);
+  const FileTransport by = transport(client, job);
+  if (!job.inputs.empty()) {
+    if (const auto fetched = files.fetchInputs(by); !fetched) {
+      JobEnd end = notReady(fetched.error().what);
+      if (fetched.error().is_missing) end.kind = JobEnd::Kind::kMissing;
+      end.stopped = watch_.stopReason();
+      return end;
+    }
+  }
+  JobEnd end = runWithFiles(files, job, upstream ? upstream->path() : "");
+  handOver(files, by, job, end);
+  return end;
+}
+
+HostFolder& WorkerLoop::hostFolder() {
+  if (!host_) {
+    host_.emplace(hostFolderPath(options_.data_dir, registration_->data_dir,
+                                 registration_->folder_id, options_.environment));
+    host_->sweepJobs(clock_.now());
+  }
+  return *host_;
+}
+
+FileTransport WorkerLoop::transport(ServiceClient& client, const ClaimedJob& job) {
+  const auto stop = [this] { return watch_.stopReason() != StopReason::kNone; };
+  const auto own = options_.max_disk_bytes, told = registration_->most_disk_bytes;
+  const auto most = own && told ? std::min(own, told) : own ? own : told;
+  return {.ask =
+              [this, &client, &job, stop](const HttpRequest& request) {
+                HttpRequest stoppable = request;
+                stoppable.given_up = stop;
+                // Heartbeats go on meanwhile: a service that takes no file would be asked for ever.
+                return persist([&] { return client.exchange(stoppable); }, watch_.now() + job.lease,
+                               stop);
+              },
+          .stop = stop,
+          .pause = [this] { watch_.wait(watch_.now() + kLookAgain); },
+          .ttl_seconds = options_.artifact_ttl_seconds,
+          .most_cache_bytes = most};
+}
+
+JobEnd WorkerLoop::runWithFiles(JobFiles& files, const ClaimedJob& job,
+                                const std::string& upstream) {
+  const bool has_inputs = !job.inputs.empty();
+  JobCommand command{
+      .argv = options_.command,
+      .env = commandEnvironment(
+          options_.environment, job, {options_.url, options_.pool, worker_, worker_token_},
+          {.upstream = upstream,
+           .inputs = has_inputs ? files.inputDir() : "",
+           .resources = has_inputs ? files.resourcesFile() : "",
+           .outputs = files.outputDir(),
+           .scope = job.flow_id.empty() ? "job:" + job.id : "flow:" + job.flow_id,
+           .data_dir = host_->path()}),
+      .input = job.data,
+      .max_output = max_result_bytes_,
+      .meanwhile = [&files] { files.guard(); }};
+  if (options_.spill_result) {
+    command.spill = [&files](std::string_view bytes) { files.spill(bytes); };
+  }
+  JobEnd end = runCommand(command, watch_);
+  // Escapes can make a text longer than it was written.
+  if (options_.spill_result && !files.spilled()) {
+    const auto result = resultOf(end.output.beginning());
+    if (result && result->size() > max_result_bytes_) files.spill(end.output.beginning());
+  }
+  return end;
+}
+
+void WorkerLoop::handOver(JobFiles& files, const FileTransport& transport, const ClaimedJob& job,
+                          JobEnd& end) {
+  if (end.stopped != StopReason::kNone || end.kind == JobEnd::Kind::kNotStarted) return;
+  const bool did_well = end.kind == JobEnd::Kind::kExited && end.code == 0;
+  if (!did_well && !options_.keep_failed_outputs) return;
+  const auto uploaded = files.uploadOutputs(transport);
+  if (uploaded) {
+    end.result_is_artifact = did_well && files.spilled();
+    return;
+  }
+  log_.warn("could not hand over the files of a job",
+            {{"job", job.id}, {"detail", uploaded.error().what}});
+  end.stopped = watch_.stopReason();
+  if (!did_well) return;
+  end.kind = JobEnd::Kind::kNotTaken;
+  end.fault = uploaded.error().what;
 }
 
 tl::expected<UpstreamFile, JobEnd> WorkerLoop::writeUpstream(ServiceClient& client,

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,11 @@ struct WorkerOptions {
   Millis connect_timeout{0};
   Millis shutdown_timeout{0};
   std::size_t max_result_bytes = 0;
+  bool spill_result = false;         // what is over that becomes an artifact
+  bool keep_failed_outputs = false;  // files of a command that failed become artifacts too
+  std::string data_dir;              // the host folder; empty: what the service says, or a default
+  std::optional<std::uint64_t> max_disk_bytes;  // of the host folder
+  std::optional<double> artifact_ttl_seconds;
 };
 
 enum class WorkerExit {

@@ -1,0 +1,235 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ostream>
+#include <thread>
+
+#include "app/cli/resource_options.h"
+#include "app/cli/resource_view.h"
+#include "app/cli/service_call.h"
+#include "app/cli/transfer_bar.h"
+#include "app/client/artifact_upload.h"
+#include "app/client/sha256.h"
+#include "app/log/system_clock.h"
+#include "app/worker/descriptor.h"
+#include "app/worker/retry_pause.h"
+#include "app/worker/tar_pack.h"
+
+namespace muster {
+namespace {
+
+constexpr int kMostTries = 5;
+constexpr const char* kUnfinished = ".part";
+
+// Every piece is tried again a few times: what has been moved is not moved again for one answer
+// that got lost.
+AskService askPatiently(ApiClient& api) {
+  return [ask = askOnce(api)](const HttpRequest& request) {
+    for (int tries = 1;; ++tries) {
+      auto answer = ask(request);
+      if (answer || !answer.error().mayPass() || tries == kMostTries) return answer;
+      std::this_thread::sleep_for(retryPause(tries, answer.error().retry_after, 0.5));
+    }
+  };
+}
+
+int say(Terminal& terminal, const Refusal& refusal) {
+  terminal.err << printable(refusal.detail) << "\n";
+  return refusal.status == 0 ? kExitUnreachable : kExitFailed;
+}
+
+int sayFault(Terminal& terminal, const std::string& file) {
+  terminal.err << fmt::format("{}: {}\n", file, std::strerror(errno));
+  return kExitFailed;
+}
+
+bool isWatched() { return ::isatty(STDERR_FILENO) != 0; }
+
+// Nothing when `take` was false, or what kept it from being read.
+std::string readAll(int fd, const std::function<bool(std::string_view)>& take) {
+  std::string room(std::size_t{1} << 16, '\0');
+  while (true) {
+    const ssize_t count = ::read(fd, room.data(), room.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::strerror(errno);
+    if (count == 0) return "";
+    if (!take(std::string_view(room).substr(0, static_cast<std::size_t>(count)))) return "";
+  }
+}
+
+// The artifact of that name: the path of its content, or its value.
+struct FoundContent {
+  std::string path;
+  std::optional<std::string> value;
+};
+
+tl::expected<FoundContent, int> findContent(const WantedContent& wanted, ApiClient& api,
+                                            Terminal& terminal) {
+  if (wanted.job.empty()) {
+    return FoundContent{apiPath({"v1", "resources", wanted.name, "content"}), {}};
+  }
+  const auto reply =
+      call(api, terminal, {.path = apiPath({"v1", "jobs", wanted.job, "artifacts"})});
+  if (!reply) return tl::unexpected(reply.error());
+  for (const auto& item : itemsOf(reply->json.root(), "items")) {
+    if (textOf(item, "name") != wanted.name) continue;
+    if (const auto value = member(item, "value"))
+      return FoundContent{"", std::string(value->raw())};
+    const std::string uid = textOf(item, "uid"), id = textOf(item, "resource_id");
+    return FoundContent{apiPath({"v1", "resources", uid.empty() ? id : uid, "content"}), {}};
+  }
+  terminal.err << fmt::format("the job handed back no artifact {}\n", printable(wanted.name));
+  return tl::unexpected(kExitFailed);
+}
+
+int printContent(const std::string& path, ApiClient& api, Terminal& terminal) {
+  const SystemClock clock;
+  TransferBar bar(terminal.err, clock, isWatched() && ::isatty(STDOUT_FILENO) == 0);
+  Sha256 sum;
+  const auto content =
+      download(askPatiently(api), path, 0,
+               [&](std::string_view piece, std::uint64_t before, std::uint64_t size) {
+                 sum.add(piece);
+                 bar.show(before + piece.size(), size);
+                 terminal.out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+                 return terminal.out.good();
+               });
+  terminal.out.flush();
+  if (!terminal.out.good()) {
+    terminal.err << "cannot write to standard output\n";
+    return kExitFailed;
+  }
+  if (!content) return say(terminal, content.error());
+  if (!content->sha256.empty() && sum.hex() != content->sha256) {
+    terminal.err << "what came has not the sum it should have\n";
+    return kExitFailed;
+  }
+  return kExitOk;
+}
+
+int saveContent(const std::string& path, const std::string& file, ApiClient& api,
+                Terminal& terminal) {
+  const SystemClock clock;
+  const std::string part = file + kUnfinished;
+  const Descriptor made(::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!made.isOpen()) return sayFault(terminal, part);
+  {
+    TransferBar bar(terminal.err, clock, isWatched());
+    const auto content = downloadInto(askPatiently(api), path, made.get(), "",
+                                      [&bar](std::uint64_t done, std::uint64_t size) {
+                                        bar.show(done, size);
+                                        return true;
+                                      });
+    if (!content) {
+      struct stat seen {};
+      const bool is_empty = ::fstat(made.get(), &seen) == 0 && seen.st_size == 0;
+      if (is_empty) ::unlink(part.c_str());
+      return say(terminal, content.error());
+    }
+  }
+  if (std::rename(part.c_str(), file.c_str()) != 0) return sayFault(terminal, file);
+  return kExitOk;
+}
+
+}  // namespace
+
+int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
+  const bool is_stdin = command.file == "-";
+  const Descriptor file(is_stdin ? ::dup(STDIN_FILENO)
+                                 : ::open(command.file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat seen {};
+  if (!file.isOpen() || ::fstat(file.get(), &seen) != 0) return sayFault(terminal, command.file);
+  const bool is_folder = S_ISDIR(seen.st_mode);
+  NewArtifact artifact{.job = command.job,
+                       .lease_token = command.lease_token,
+                       .name = command.name,
+                       .type = is_folder ? "dir" : "file",
+                       .ttl_seconds = command.ttl_seconds};
+  if (!command.type.empty()) artifact.type = command.type;
+  TarPlan plan;
+  if (is_folder) {
+    auto planned = planTar(file.get());
+    if (!planned) {
+      terminal.err << printable(planned.error()) << "\n";
+      return kExitFailed;
+    }
+    plan = *std::move(planned);
+    artifact.size = plan.size;
+  } else if (S_ISREG(seen.st_mode) && !is_stdin) {
+    artifact.size = static_cast<std::uint64_t>(seen.st_size);
+  }
+  const SystemClock clock;
+  TransferBar bar(terminal.err, clock, isWatched());
+  ArtifactUpload upload(askPatiently(api), artifact);
+  std::optional<Refusal> refusal;
+  const auto take = [&](std::string_view piece) {
+    if (auto added = upload.add(piece); !added) refusal = added.error();
+    bar.show(upload.sent(), artifact.size);
+    return !refusal;
+  };
+  std::string fault;
+  if (is_folder) {
+    if (const auto packed = packTar(file.get(), plan, take); !packed) fault = packed.error();
+  } else {
+    fault = readAll(file.get(), take);
+  }
+  if (!fault.empty()) {
+    terminal.err << printable(fault) << "\n";
+    return kExitFailed;
+  }
+  if (refusal) return say(terminal, *refusal);
+  const auto made = upload.finish();
+  if (!made) return say(terminal, made.error());
+  if (terminal.json) {
+    terminal.out << made->text() << "\n";
+  } else {
+    terminal.out << printable(textOf(made->root(), "resource_id")) << "\n";
+  }
+  return kExitOk;
+}
+
+int run(const ArtifactGetCommand& command, ApiClient& api, Terminal& terminal) {
+  const auto found = findContent(wantedContent(command.what), api, terminal);
+  if (!found) return found.error();
+  const bool is_stdout = command.file == "-";
+  if (!found->value) {
+    return is_stdout ? printContent(found->path, api, terminal)
+                     : saveContent(found->path, command.file, api, terminal);
+  }
+  if (is_stdout) {
+    terminal.out << *found->value << "\n";
+    return kExitOk;
+  }
+  const Descriptor file(
+      ::open(command.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const std::string text = *found->value + "\n";
+  if (!file.isOpen() ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return sayFault(terminal, command.file);
+  }
+  return kExitOk;
+}
+
+int run(const ArtifactListCommand& command, ApiClient& api, Terminal& terminal) {
+  const auto reply =
+      call(api, terminal, {.path = apiPath({"v1", "jobs", command.job, "artifacts"})});
+  if (!reply) return reply.error();
+  if (terminal.json) {
+    terminal.out << reply->json.text() << "\n";
+    return kExitOk;
+  }
+  const Table table = artifactTable(itemsOf(reply->json.root(), "items"));
+  if (table.empty()) {
+    terminal.err << "no artifacts\n";
+  } else {
+    terminal.out << table.render(terminal.width, terminal.color);
+  }
+  return kExitOk;
+}
+
+}  // namespace muster
