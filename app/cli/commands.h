@@ -229,6 +229,7 @@ struct WorkerCommand {
   bool spill_result = false;
   bool keep_failed_outputs = false;
   std::string data_dir;
+  std::string host;                             // empty: this machine's name
   std::optional<std::uint64_t> max_disk_bytes;  // from the environment
   std::optional<double> artifact_ttl_seconds;   // from the environment
   std::string builtin;

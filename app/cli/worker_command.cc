@@ -19,6 +19,7 @@ int run(const WorkerCommand& command, const ServiceAccess& service, const Enviro
                                      .token = service.token,
                                      .trust = service.trust,
                                      .pool = command.pool,
+                                     .host = command.host,
                                      .worker_id = valueOf(env, "MUSTER_WORKER_ID"),
                                      .launch_token = valueOf(env, "MUSTER_LAUNCH_TOKEN"),
                                      .capabilities = command.capabilities,

@@ -46,6 +46,10 @@ std::optional<std::uint64_t> numberIn(const WorkerVariable& variable, std::strin
 std::string readWorkerEnvironment(const Environment& env, WorkerCommand& options) {
   std::string fault;
   if (options.data_dir.empty()) options.data_dir = workerVariable(env, "DATA_DIR").value;
+  if (options.host.empty()) {
+    const auto found = env.find("MUSTER_HOST_NAME");
+    if (found != env.end()) options.host = found->second;
+  }
   options.max_disk_bytes = numberIn(workerVariable(env, "RESOURCE_MAX_DISK_BYTES"), fault);
   const auto most = numberIn(workerVariable(env, "INLINE_RESULT_LIMIT_BYTES"), fault);
   if (most) {
@@ -88,6 +92,8 @@ void addWorkerOptions(CLI::App& app, WorkerCommand& options) {
                "what is larger becomes the artifact stdout, in place of a failure");
   app.add_flag("--keep-failed-outputs", options.keep_failed_outputs,
                "the files of a command that failed become artifacts too");
+  app.add_option("--host", options.host, "name of this host (the machine's); also MUSTER_HOST_NAME")
+      ->type_name("NAME");
   app.add_option("--data-dir", options.data_dir,
                  "where this host keeps files of jobs; also MUSTER_DATA_DIR")
       ->type_name("FOLDER");

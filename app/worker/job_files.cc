@@ -50,13 +50,32 @@ tl::expected<bool, int> readPieces(int fd, const std::function<bool(std::string_
   }
 }
 
-// The same file under another name, or where that cannot be a copy.
+// The same file under another name; where that cannot be, or could be written into, a copy.
 tl::expected<void, std::string> linkOrCopy(const std::string& from, const std::string& to) {
-  if (::link(from.c_str(), to.c_str()) == 0) return {};
+  struct stat seen {};
+  const bool is_fixed = ::stat(from.c_str(), &seen) == 0 && (seen.st_mode & 0222) == 0;
+  if (is_fixed && ::link(from.c_str(), to.c_str()) == 0) return {};
   std::error_code error;
   std::filesystem::copy_file(from, to, error);
   if (error) return tl::unexpected(fmt::format("{}: {}", to, error.message()));
   if (::chmod(to.c_str(), 0444) != 0) return tl::unexpected(fileFault(to, errno));
+  return {};
+}
+
+tl::expected<void, std::string> copyFolder(const std::string& from, const std::string& to) {
+  namespace files = std::filesystem;
+  std::error_code error;
+  files::copy(from, to, files::copy_options::recursive | files::copy_options::copy_symlinks, error);
+  if (error) return tl::unexpected(fmt::format("{}: {}", from, error.message()));
+  for (files::recursive_directory_iterator it(to, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_symlink() || !it->is_regular_file()) continue;
+    files::permissions(
+        it->path(),
+        files::perms::owner_write | files::perms::group_write | files::perms::others_write,
+        files::perm_options::remove, error);
+  }
+  if (error) return tl::unexpected(fmt::format("{}: {}", to, error.message()));
   return {};
 }
 
@@ -152,12 +171,9 @@ tl::expected<std::string, FileFault> JobFiles::place(const ClaimedInput& input,
   }
   std::error_code is_folder_error;
   if (!from.empty() && std::filesystem::is_directory(from, is_folder_error)) {
-    std::error_code copy_error;
-    std::filesystem::copy(
-        from, to,
-        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks,
-        copy_error);
-    if (copy_error) return fault(fmt::format("{}: {}", about, copy_error.message()));
+    if (const auto copied = copyFolder(from, to); !copied) {
+      return fault(fmt::format("{}: {}", about, copied.error()));
+    }
     return to;
   }
   if (from.empty() && input.content_path.empty()) return std::string();  // it is listed

@@ -127,9 +127,10 @@ WorkerExit WorkerLoop::refuse(const char* what, const Refusal& refusal) {
 }
 
 WorkerExit WorkerLoop::run() {
-  const WorkerIdentity identity{options_.worker_id,   options_.pool, hostName(),
-                                ::getpid(),           options_.loop, options_.launch_token,
-                                options_.capabilities};
+  const WorkerIdentity identity{
+      options_.worker_id,   options_.pool, options_.host.empty() ? hostName() : options_.host,
+      ::getpid(),           options_.loop, options_.launch_token,
+      options_.capabilities};
   // A launch token is a key already.
   const std::string key = options_.launch_token.empty() ? randomKey() : "";
   // Who was given no token has none to keep: the worker's own goes wherever the service leads.

@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::string token;
   ServiceTrust trust;
   std::string pool;
+  std::string host;          // empty: this machine's name
   std::string worker_id;     // empty: the service makes one
   std::string launch_token;  // empty: started by hand
   std::vector<std::string> capabilities;
