@@ -21,7 +21,7 @@
 namespace muster {
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kWriterThreads = 2;
 constexpr std::size_t kMostHashes = 4096;
 constexpr std::size_t kReadBytes = 256U << 10;
 constexpr std::size_t kSumBytes = 32;
@@ -98,7 +98,7 @@ UploadFile::~UploadFile() { ::close(fd_); }
 
 PartWriter::PartWriter(BlobPlace& place, std::size_t most_waiting)
     : place_(place), most_waiting_(most_waiting) {
-  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < kWriterThreads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 PartWriter::~PartWriter() { stop(); }
