@@ -111,6 +111,7 @@ CREATE TABLE job_refs (
   job_seq      INTEGER NOT NULL,
   resource_seq INTEGER NOT NULL,
   name         TEXT NOT NULL,          -- under which the job sees it
+  is_input     INTEGER NOT NULL,       -- 1: an artifact, found for an input of the job
   PRIMARY KEY (job_seq, resource_seq, name)
 ) WITHOUT ROWID;
 CREATE INDEX job_refs_of_resource ON job_refs (resource_seq);
@@ -119,10 +120,12 @@ CREATE INDEX job_refs_of_resource ON job_refs (resource_seq);
 CREATE TABLE artifacts (
   job_seq      INTEGER NOT NULL,
   name         TEXT NOT NULL,
-  attempt      INTEGER NOT NULL,       -- in which it was put
+  attempt      INTEGER NOT NULL,       -- in which it was put, 0 = the job only names it
   resource_seq INTEGER NOT NULL,
   PRIMARY KEY (job_seq, name)
 ) WITHOUT ROWID;
 CREATE INDEX artifacts_of_resource ON artifacts (resource_seq);
 
 ALTER TABLE flow_jobs ADD COLUMN inputs TEXT;  -- JSON array, NULL = none
+-- The artifacts as they were reported, where others are shown; NULL = the same.
+ALTER TABLE job_results ADD COLUMN handed TEXT;

@@ -1,6 +1,7 @@
 #include "models/store/store.h"
 
 #include "models/store/sql/flow_settling.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -10,7 +11,10 @@ constexpr Sql kInsertSecret{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
 
 }  // namespace
 
-void Store::settleEnded() { FlowSettling(session).settleEnded(); }
+void Store::settleEnded() {
+  FlowSettling(session).settleEnded();
+  ResourceRefs(session).settle();
+}
 
 void Store::finish() {
   settleEnded();

@@ -8,6 +8,7 @@
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/sql_array.h"
 #include "models/worker.h"
 
@@ -77,7 +78,9 @@ std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
 void Jobs::attachClaimed(std::span<Row> rows) {
   const bool plain =
       std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
-  if (!plain) FlowRows(s_).attachClaimed(rows);
+  if (plain) return;
+  FlowRows(s_).attachClaimed(rows);
+  ResourceRefs(s_).attach(rows);
 }
 
 bool Jobs::mayClaim(const std::string& worker) const {

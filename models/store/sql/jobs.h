@@ -156,6 +156,8 @@ class Jobs {
   // and gives them their numbers.
   void insert(std::span<Row> rows);
   void removeRow(const Row& row);
+  // A job that has not started can never run.
+  void poisonWaiting(Row& row, std::string_view reason);
   // `due` is when the try that ended could begin; not given: the job says it.
   void emit(std::string_view type, const Row& row, std::string details = {},
             std::optional<Time> due = {});
@@ -194,6 +196,8 @@ class Jobs {
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);
+  // The job is done, and this is what was reported with it, where more is shown.
+  bool wasHanded(std::int64_t job, const std::string& artifacts);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 

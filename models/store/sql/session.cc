@@ -196,6 +196,9 @@ void Session::forget() {
   deltas_.clear();
   ended.clear();
   refs_moved.clear();
+  refs_added.clear();
+  artifacts_dropped.clear();
+  leases_over.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();
