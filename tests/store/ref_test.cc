@@ -239,5 +239,28 @@ TEST_P(RefTest, a_pool_can_have_refs_in_its_payload) {
   EXPECT_EQ(seen("r/1"), "active 1");
 }
 
+TEST_P(RefTest, a_callback_finds_what_it_refers_to_or_ends) {
+  make("a");
+  CreateFlow flow;
+  flow.jobs = flowJobs("x");
+  flow.callback_pools = {PoolId("q")};
+  flow.callbacks = R"([{"when":"ended","job":{"pool_id":"q","data":1,)"
+                   R"("resource_refs":[{"resource_id":"a"}]}}])";
+  start(flow);
+  done("x");
+  settle();
+  EXPECT_EQ(seen("a"), "active 1");
+  const Job called = claim(1, "w", "q").at(0);
+  EXPECT_EQ(inputsOf(called), Names{"a=a"});
+  complete(called).value();
+  evict("a");
+  start(flow);
+  done("x");
+  settle();
+  const Job refused = allJobs("q").front();
+  EXPECT_EQ(refused.status, JobStatus::kPoisoned);
+  EXPECT_EQ(refused.reason, "resource_evicted");
+}
+
 }  // namespace
 }  // namespace muster::test
