@@ -262,5 +262,24 @@ TEST_P(RefTest, a_callback_finds_what_it_refers_to_or_ends) {
   EXPECT_EQ(refused.reason, "resource_evicted");
 }
 
+TEST_P(RefTest, a_job_that_was_never_needed_refers_when_it_is_tried_after_all) {
+  make("a");
+  start("x", with<CreateFlow>([](auto& f) { f.open = true; }));
+  poison("x");
+  settle();
+  auto jobs = flowJobs("y after x");
+  jobs[0].job.refs = {{"a", "", ""}};
+  add(jobs).value();
+  close().value();
+  settle();
+  EXPECT_EQ(state("y"), "cancelled:upstream_failed");
+  EXPECT_EQ(seen("a"), "active 0");
+  retryFlow().value();
+  EXPECT_EQ(states(), "x=pending y=blocked");
+  EXPECT_EQ(seen("a"), "active 1");
+  done("x");
+  EXPECT_EQ(inputsOf(take("y")), Names{"a=a"});
+}
+
 }  // namespace
 }  // namespace muster::test
