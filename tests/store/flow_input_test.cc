@@ -56,7 +56,8 @@ TEST_P(FlowInputTest, names_are_changed_as_asked_for) {
 TEST_P(FlowInputTest, artifacts_of_children_appear_under_their_names) {
   startWith("a; b after a", {from("a")});
   addChildren("a", "k").value();
-  doneWith("a", {"x"});
+  put(held("a"), "x");
+  done("a");
   EXPECT_EQ(state("b"), "blocked");
   doneWith("a/k", {"y"});
   settle();

@@ -239,5 +239,47 @@ TEST_P(RefTest, a_pool_can_have_refs_in_its_payload) {
   EXPECT_EQ(seen("r/1"), "active 1");
 }
 
+TEST_P(RefTest, a_callback_finds_what_it_refers_to_or_ends) {
+  make("a");
+  CreateFlow flow;
+  flow.jobs = flowJobs("x");
+  flow.callback_pools = {PoolId("q")};
+  flow.callbacks = R"([{"when":"ended","job":{"pool_id":"q","data":1,)"
+                   R"("resource_refs":[{"resource_id":"a"}]}}])";
+  start(flow);
+  done("x");
+  settle();
+  EXPECT_EQ(seen("a"), "active 1");
+  const Job called = claim(1, "w", "q").at(0);
+  EXPECT_EQ(inputsOf(called), Names{"a=a"});
+  complete(called).value();
+  evict("a");
+  start(flow);
+  done("x");
+  settle();
+  const Job refused = allJobs("q").front();
+  EXPECT_EQ(refused.status, JobStatus::kPoisoned);
+  EXPECT_EQ(refused.reason, "resource_evicted");
+}
+
+TEST_P(RefTest, a_job_that_was_never_needed_refers_when_it_is_tried_after_all) {
+  make("a");
+  start("x", with<CreateFlow>([](auto& f) { f.open = true; }));
+  poison("x");
+  settle();
+  auto jobs = flowJobs("y after x");
+  jobs[0].job.refs = {{"a", "", ""}};
+  add(jobs).value();
+  close().value();
+  settle();
+  EXPECT_EQ(state("y"), "cancelled:upstream_failed");
+  EXPECT_EQ(seen("a"), "active 0");
+  retryFlow().value();
+  EXPECT_EQ(states(), "x=pending y=blocked");
+  EXPECT_EQ(seen("a"), "active 1");
+  done("x");
+  EXPECT_EQ(inputsOf(take("y")), Names{"a=a"});
+}
+
 }  // namespace
 }  // namespace muster::test

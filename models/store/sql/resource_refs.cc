@@ -147,14 +147,14 @@ bool ResourceRefs::keepsAny(std::span<const Found> refs) {
   return std::any_of(refs.begin(), refs.end(), [](const Found& f) { return f.isRegistered(); });
 }
 
-void ResourceRefs::add(std::int64_t job, std::span<const Found> refs) {
+void ResourceRefs::add(std::int64_t job, std::span<const Found> refs, bool lives) {
   std::map<std::pair<std::int64_t, std::string>, bool> kept;
   for (const Found& found : refs) {
     if (!found.isRegistered() || !kept.try_emplace({found.row.seq, found.as}, true).second) {
       continue;
     }
     s_.db.post(kInsertRef, job, found.row.seq, found.as, 0);
-    s_.refs_added.push_back(found.row.seq);
+    if (lives) s_.refs_added.push_back(found.row.seq);
   }
 }
 
