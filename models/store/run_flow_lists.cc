@@ -15,7 +15,7 @@ constexpr int kLooksAtOnce = 500;
 constexpr int kMostLooks = 20'000;  // for one page, where a filter passes over much
 constexpr std::size_t kMostFailedShown = 10;
 constexpr std::size_t kPageBytes = 4 << 20;
-constexpr std::size_t kReadAtOnce = 20;
+constexpr std::size_t kPlacesAtOnce = 20;
 
 constexpr Sql kNextPlaces{
     "SELECT f.seq, f.parent_seq, j.status FROM flow_jobs f CROSS JOIN jobs j "
@@ -140,8 +140,8 @@ Result<ListFlowJobs::Reply> run(const ListFlowJobs& op, Store& store) {
   if (places.after != 0) reply.next_cursor = std::to_string(places.after);
   std::size_t bytes = 0;
   std::int64_t last = 0;
-  for (std::size_t first = 0; first < places.seqs.size(); first += kReadAtOnce) {
-    const std::size_t count = std::min(kReadAtOnce, places.seqs.size() - first);
+  for (std::size_t first = 0; first < places.seqs.size(); first += kPlacesAtOnce) {
+    const std::size_t count = std::min(kPlacesAtOnce, places.seqs.size() - first);
     std::vector<JobRow> jobs;
     {
       auto rows = session.db.query(kJobsAt, numberList({&places.seqs[first], count}));
