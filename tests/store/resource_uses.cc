@@ -2,7 +2,7 @@
 
 #include "models/operations/hosts.h"
 #include "models/store/sql/hosts.h"
-#include "models/store/sql/resource_leases.h"
+#include "models/store/sql/resource_rows.h"
 
 namespace muster::test {
 namespace {
@@ -37,7 +37,6 @@ class ResourceUse {
       EXPECT_TRUE(run(ReleaseResource{names_[0], lease.lease_id}, s));
       EXPECT_TRUE(
           run(LeaseResource{.name = names_[0], .job = id, .lease_token = job.lease_token}, s));
-      ResourceLeases(s.session).endOfTry(s.jobs().load(id, false)->seq);
       EXPECT_TRUE(run(TouchResource{names_[0]}, s));
       EXPECT_TRUE(run(ReleaseScope{"job:" + id.str(), rw}, s));
       EXPECT_FALSE(run(ReleaseScope{"flow:none", rw}, s));
