@@ -278,14 +278,23 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"DELETE FROM pool_load", "ORDER BY at"}, "pool_load_at"},
       {{"DELETE FROM pool_hours", "ORDER BY hour"}, "pool_hours_hour"},
       {{"max(at)"}, "pool_load_looks"},
-      {{"SELECT r.resource_seq", "r.uid ="}, "sqlite_autoindex_resources_1"},
+      {{"SELECT r.resource_seq", "r.uid = $1"}, "sqlite_autoindex_resources_1"},
       {{"SELECT r.resource_seq", "r.scope =", "ORDER BY r.resource_seq LIMIT"},
        "resources_of_scope"},
-      {{"SELECT r.resource_seq", "r.holder ="}, "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.holder = $3"}, "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.holder = $1", "r.state = $2"}, "resources_held "},
+      {{"SELECT r.resource_seq", "r.holder = $1", "r.resource_seq > $2 AND r.resource_seq <="},
+       "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.holder = $1", "ORDER BY r.last_used_at"},
+       "resources_held_idle"},
+      {{"SELECT r.resource_seq", "r.holder = $1", "r.state = 'evicting'"}, "resources_held "},
+      {{"SELECT r.resource_seq", "job_refs", "'pending'"}, "resources_missed"},
+      {{"SELECT worker_id, held_until"}, "workers_leaving"},
+      {{"FROM hosts h WHERE h.host = $1"}, "workers_of_host"},
       {{"SELECT r.resource_seq", "r.job_id ="}, "resources_of_job"},
       {{"SELECT r.resource_seq", "r.sha256 ="}, "resources_same"},
       {{"SELECT r.resource_seq", "ORDER BY r.expires_at"}, "resources_due"},
-      {{"SELECT r.resource_seq", "ORDER BY r.last_used_at"}, "resources_idle"},
+      {{"SELECT r.resource_seq", "r.place_id = ", "ORDER BY r.last_used_at"}, "resources_idle "},
       {{"SELECT r.resource_seq", "ORDER BY r.uploaded_at"}, "resources_uploads"},
       {{"DELETE FROM resources", "changed_at <"}, "resources_gone"},
       {{"sum(coalesce(size_bytes", "uploaded_at"}, "resources_uploads_of_place"},
@@ -361,12 +370,12 @@ TEST(SqliteStatementsTest, aCircuitIsOnlyLookedAtWhenJobsFail) {
 }
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
-  // Tables with a row for each pool, tenant, node or webhook may be looked through, live workers,
-  // deliveries that are pending, what is left to settle, and a piece that was cut before or came
-  // with the statement.
+  // Tables with a row for each pool, tenant, node, host or webhook may be looked through, live
+  // workers, deliveries that are pending, what is left to settle, and a piece that was cut before
+  // or came with the statement.
   const std::set<std::string> small = {"l", "lanes",    "tenants",   "pools", "distributed_nodes",
                                        "w", "CONSTANT", "json_each", "piece", "held",
-                                       "e"};
+                                       "e", "h",        "n"};
   ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
   for (const auto& [sql, lines] : plans_) {
     for (const std::string& line : lines) {
