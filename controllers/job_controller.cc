@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "controllers/long_wait.h"
 #include "models/json/job_json.h"
 #include "models/json/json_reader.h"

@@ -24,6 +24,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlowEnds
     {{event_type::kFlowSucceeded, "succeeded"},
      {event_type::kFlowFailed, "failed"},
      {event_type::kFlowCancelled, "cancelled"}}};
+constexpr std::array kEvictionReasons = {
+    resource_reason::kExpired,       resource_reason::kPressure, resource_reason::kReleased,
+    resource_reason::kScopeReleased, resource_reason::kDeleted,  resource_reason::kReplaced,
+    resource_reason::kUploadExpired};
+constexpr std::array kHolderKinds = {Holder::Kind::kStore, Holder::Kind::kExternal,
+                                     Holder::Kind::kHost, Holder::Kind::kWorker};
+constexpr std::array kLivingStates = {ResourceState::kUploading, ResourceState::kActive,
+                                      ResourceState::kStale, ResourceState::kEvicting};
 
 constexpr std::string_view kOtherPools = "(other)";  // no pool can have this name
 

@@ -55,8 +55,7 @@ CREATE INDEX resources_uploads_of_place ON resources (place_id)
   WHERE uploaded_at IS NOT NULL;
 CREATE INDEX resources_evicting ON resources (place_id) WHERE state = 'evicting';
 CREATE INDEX resources_gone ON resources (changed_at) WHERE state IN ('evicted', 'lost');
--- What is gone while jobs still refer to it.
-CREATE INDEX resources_missed ON resources (resource_seq)
+CREATE INDEX resources_missed ON resources (resource_seq)  -- by jobs that still refer to them
   WHERE ref_count > 0 AND state IN ('evicted', 'lost');
 
 -- The folders of blobs, and who has them.

@@ -109,7 +109,12 @@ Result<FindArtifact::Reply> run(const FindArtifact& op, Store& store) {
   if (!found) {
     return fail(ErrorCode::kNotFound, "job " + op.job.str() + " has no artifact '" + op.name + "'");
   }
-  if (found->value) return FindArtifact::Reply{*found->value, ""};
+  if (found->value) {
+    // A worker has the values that its jobs wait for in its claim, and sees no others.
+    if (op.by.worker.empty()) return FindArtifact::Reply{*found->value, ""};
+    return fail(ErrorCode::kNotFound, "job " + op.job.str() + " has no artifact '" + op.name +
+                                          "' that this worker may read");
+  }
   if (!found->uid.empty()) return FindArtifact::Reply{"", found->uid};
   return fail(
       ErrorCode::kNotStored,

@@ -3,22 +3,30 @@
 #include <optional>
 #include <string>
 
+#include "models/operations/artifacts.h"
 #include "models/operations/jobs.h"
+#include "models/operations/resources.h"
 #include "models/store/sql/resource_rows.h"
 #include "tests/store/flow_fixture.h"
 #include "tests/store/ref_recount.h"
+#include "tests/store/resource_fixture.h"
+#include "tests/store/resource_recount.h"
 
 namespace muster::test {
 
 // Jobs and flows that refer to resources. After every test the counts must equal a recount.
 class RefFixture : public FlowTest {
  protected:
+  RefFixture() {
+    rules.resources.blobs = &blobs;
+    reopen();
+    EXPECT_TRUE(write([](Store& s) { return run(AnnouncePlace{"", "http://here"}, s); }));
+  }
   void TearDown() override {
-    settle();
-    for (const std::string& fault : read([](Store& s) { return refFaults(s); })) {
-      ADD_FAILURE() << fault;
-    }
     FlowTest::TearDown();
+    EXPECT_EQ(read(refFaults), Names());
+    EXPECT_EQ(read(resourceCounterFaults), Names());
+    storage.reset();  // its threads know the place
   }
 
   // An active one with this id, without bytes unless `change` says more; its uid.
@@ -71,6 +79,37 @@ class RefFixture : public FlowTest {
   }
   Job pushRefs(const Names& resources) { return tryPushRefs(referring(resources)).value(); }
   Job claimId(const JobId& id) { return claimOne(id).value(); }
+
+  // The artifact of a claimed job, without its content.
+  Result<Resource> tryPut(const Job& job, const std::string& name, NewResource given = {}) {
+    if (given.type.empty()) given.type = "file";
+    return write([&](Store& s) {
+      return run(RegisterArtifact{job.id, job.lease_token, name, given}, s);
+    });
+  }
+  Result<Resource> upload(const std::string& uid, char sum = 'a') {
+    return write([&](Store& s) -> Result<Resource> {
+      auto begun = run(BeginPart{uid, {}, 10}, s);
+      if (!begun) return begun;
+      blobs.uploads.insert(begun->uid);
+      return run(FinishUpload{begun->uid, 10, std::string(64, sum)}, s);
+    });
+  }
+  // With content; its uid.
+  std::string put(const Job& job, const std::string& name, const NewResource& given = {}) {
+    return upload(tryPut(job, name, given).value().uid).value().uid;
+  }
+  Result<Job> handIn(const Job& job, const std::string& artifacts,
+                     std::optional<std::string> result = {}) {
+    return write([&](Store& s) {
+      return s.jobs().complete(job.id, {job.lease_token, ""}, result, artifacts);
+    });
+  }
+  std::string artifactsOf(const JobId& id) {
+    return read([&](Store& s) { return run(ListArtifacts{id}, s); })->items;
+  }
+
+  FakeBlobs blobs;
 };
 
 // "code /pointer" of the first field, or the code.

@@ -12,6 +12,7 @@
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
 #include "tests/store/flow_uses.h"
+#include "tests/store/resource_uses.h"
 #include "tests/store/sqlite_statement_log.h"
 
 namespace muster::test {
@@ -122,9 +123,12 @@ class SqliteQueryPlanTest : public testing::Test {
     {
       StorageOptions options;
       options.url = "sqlite:" + file;
+      FakeBlobs blobs;
+      options.rules.resources = rulesForUses(blobs);
       auto storage = openStorage(options, clock_).value();
       useEverything(*storage);
       useFlows(*storage, 3);
+      useResources(*storage, blobs, 3);
     }
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
@@ -199,6 +203,22 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"DELETE FROM pool_load", "ORDER BY at"}, "pool_load_at"},
       {{"DELETE FROM pool_hours", "ORDER BY hour"}, "pool_hours_hour"},
       {{"max(at)"}, "pool_load_looks"},
+      {{"SELECT r.resource_seq", "r.uid ="}, "sqlite_autoindex_resources_1"},
+      {{"SELECT r.resource_seq", "r.scope =", "ORDER BY r.resource_seq LIMIT"},
+       "resources_of_scope"},
+      {{"SELECT r.resource_seq", "r.holder ="}, "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.job_id ="}, "resources_of_job"},
+      {{"SELECT r.resource_seq", "r.sha256 ="}, "resources_same"},
+      {{"SELECT r.resource_seq", "ORDER BY r.expires_at"}, "resources_due"},
+      {{"SELECT r.resource_seq", "ORDER BY r.last_used_at"}, "resources_idle"},
+      {{"SELECT r.resource_seq", "ORDER BY r.uploaded_at"}, "resources_uploads"},
+      {{"DELETE FROM resources", "changed_at <"}, "resources_gone"},
+      {{"sum(coalesce(size_bytes", "uploaded_at"}, "resources_uploads_of_place"},
+      {{"sum(size_bytes)", "'evicting'"}, "resources_evicting"},
+      {{"FROM blobs", "ORDER BY doomed_at"}, "blobs_doomed"},
+      {{"DELETE FROM resource_leases", "ORDER BY expires_at"}, "resource_leases_due"},
+      {{"DELETE FROM resource_leases", "worker_id ="}, "resource_leases_of_worker"},
+      {{"DELETE FROM resource_leases", "job_seq ="}, "resource_leases_of_job"},
       {{"webhook_deliveries", "ORDER BY next_at"}, "webhook_deliveries_due"},
       {{"webhook_deliveries", "status <> 'delivered'"}, "webhook_deliveries_open"},
       {{"DELETE FROM webhook_deliveries", "finished_at <"}, "webhook_deliveries_finished"},

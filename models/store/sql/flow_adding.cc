@@ -242,7 +242,8 @@ Status FlowAdding::planPools(Plan& plan, std::span<const PoolId> more_pools) {
 
 Status FlowAdding::planRefs(Plan& plan, const Level& level) {
   ResourceRefs refs(s_);
-  const Pool to_be_made{.settings = s_.rules.pool_defaults};
+  Pool to_be_made;
+  to_be_made.settings = s_.rules.pool_defaults;
   for (Planned& job : plan.jobs) {
     NewJob& given = job.given.job;
     if (job.ended_as != EndedAs::kItself || !mayHaveRefs(given)) continue;

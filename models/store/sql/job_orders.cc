@@ -112,6 +112,7 @@ Result<Job> Jobs::retryInFlow(Row& row) {
 
 Result<Job> Jobs::retry(const JobId& id) {
   FlowSettling(s_).settleEnded();
+  ResourceRefs(s_).settle();
   auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
@@ -124,9 +125,7 @@ Result<Job> Jobs::retry(const JobId& id) {
                         "job " + twin->str() + " lives with the same unique_key");
   }
   if ((row->links & job_link::kHasRefs) != 0) {
-    ResourceRefs refs(s_);
-    refs.settle();
-    if (auto ok = refs.checkLivesAgain(row->seq); !ok) {
+    if (auto ok = ResourceRefs(s_).checkLivesAgain(row->seq); !ok) {
       return tl::unexpected(std::move(ok).error());
     }
   }

@@ -162,6 +162,7 @@ BulkStep Jobs::retryMany(const PoolId& pool, const BulkFilter& filter, const Bul
 BulkStep Jobs::purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
                          int looks, std::int64_t most, bool with_flow_jobs) {
   FlowSettling(s_).settleEnded();
+  ResourceRefs(s_).settle();
   return walk(pool, filter, from, looks, most, [&](const Row& row) {
     if ((row.links & job_link::kInFlow) != 0 && !with_flow_jobs) return false;
     removeRow(row);

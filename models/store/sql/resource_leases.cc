@@ -15,8 +15,6 @@ constexpr Sql kProlongLease{"UPDATE resource_leases SET expires_at = $2 WHERE le
 constexpr Sql kReleaseLease{
     "DELETE FROM resource_leases WHERE lease_id = $1 AND resource_seq = $2"};
 constexpr Sql kMarkLeases{"UPDATE jobs SET links = coalesce(links, 0) | $2 WHERE seq = $1"};
-constexpr Sql kEndLeasesOfTry{
-    "DELETE FROM resource_leases WHERE job_seq = $1 AND job_seq <> 0 RETURNING resource_seq"};
 constexpr Sql kEndLeasesOfWorker{
     "DELETE FROM resource_leases WHERE worker_id = $1 AND worker_id <> '' RETURNING resource_seq"};
 constexpr Sql kEndDueLeases{
@@ -50,8 +48,6 @@ bool ResourceLeases::release(ResourceRow& row, const std::string& lease) {
   ResourceRows(s_).addUses(row, 0, -1);
   return true;
 }
-
-void ResourceLeases::endOfTry(std::int64_t job) { end(s_.db.query(kEndLeasesOfTry, job)); }
 
 void ResourceLeases::endOfWorker(const std::string& worker) {
   end(s_.db.query(kEndLeasesOfWorker, worker));

@@ -9,7 +9,8 @@
 namespace muster {
 
 // Holds of resources for a time. What ends one also takes it from the resource's count, so that the
-// resource goes with its last user. Exclusive units, but for endOfTry() and endOfWorker().
+// resource goes with its last user. Those of a try end with it (Session::leases_over). Exclusive
+// units, but for endOfWorker().
 class ResourceLeases {
  public:
   explicit ResourceLeases(Session& session) : s_(session) {}
@@ -26,8 +27,6 @@ class ResourceLeases {
   // False: there is no such lease of the resource.
   bool release(ResourceRow& row, const std::string& lease);
 
-  // The try of the job (its row has job_link::kHasLeases) is over.
-  void endOfTry(std::int64_t job);
   void endOfWorker(const std::string& worker);
   // Those whose time is over; how many there were.
   std::int64_t endDue(int limit);

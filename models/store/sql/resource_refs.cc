@@ -33,14 +33,17 @@ constexpr Sql kForgetInputs{
 constexpr Sql kLockResources{
     "SELECT r.resource_seq FROM resources r WHERE r.resource_seq IN "
     "(SELECT c0 FROM /*numbers $1*/ d) /*lock_by r.resource_seq*/"};
-// $1: number, what is added.
-constexpr Sql kMoveRefs{
-    "WITH held AS MATERIALIZED (SELECT d.* FROM /*rows $1 2*/ d CROSS JOIN resources r "
+constexpr Sql kEndLeasesOfTries{
+    "DELETE FROM resource_leases WHERE job_seq <> 0 "
+    "AND job_seq IN (SELECT c0 FROM /*numbers $1*/ d) RETURNING resource_seq"};
+// $1: number, what is added to refs and leases.
+constexpr Sql kMoveUses{
+    "WITH held AS MATERIALIZED (SELECT d.* FROM /*rows $1 3*/ d CROSS JOIN resources r "
     "WHERE r.resource_seq = d.c0 /*lock_by r.resource_seq*/) "
-    "UPDATE resources SET ref_count = ref_count + held.c1, "
-    "expires_at = CASE WHEN state = 'active' AND ref_count + held.c1 = 0 AND lease_count = 0 "
-    "THEN $2 + ttl_ms END, last_used_at = $2, version = version + 1 "
-    "FROM held WHERE resources.resource_seq = held.c0 "
+    "UPDATE resources SET ref_count = ref_count + held.c1, lease_count = lease_count + held.c2, "
+    "expires_at = CASE WHEN state = 'active' AND ref_count + held.c1 = 0 "
+    "AND lease_count + held.c2 = 0 THEN $2 + ttl_ms END, last_used_at = $2, "
+    "version = version + 1 FROM held WHERE resources.resource_seq = held.c0 "
     "RETURNING resources.resource_seq, resources.state, resources.ref_count, "
     "resources.lease_count"};
 constexpr Sql kLinkJob{
@@ -80,13 +83,8 @@ Error errorOf(RefFault fault, const Resource& resource, FieldError field) {
   if (fault == RefFault::kOtherTenant) {
     return {ErrorCode::kInvalid, "a job cannot refer to it", {std::move(field)}};
   }
-  Error error = resourceGone(resource).value();  // with the state
-  if (fault == RefFault::kNotStored) {
-    error.code = ErrorCode::kNotStored;
-    error.detail = field.detail;
-    error.members = {{"holder", JsonWriter().value(resource.holder.text()).take()},
-                     {"state", JsonWriter().value(name(resource.state)).take()}};
-  }
+  const bool is_gone = fault == RefFault::kGone;
+  Error error = is_gone ? resourceGone(resource).value() : notStored(resource).value();
   error.fields = {std::move(field)};
   return error;
 }
@@ -197,16 +195,23 @@ std::vector<std::int64_t> ResourceRefs::goneAmong(std::span<const std::int64_t> 
   return gone;
 }
 
-void ResourceRefs::settle() {
-  if (s_.refs_moved.empty() && s_.refs_added.empty() && s_.artifacts_dropped.empty()) return;
-  const auto moved = std::exchange(s_.refs_moved, {});
-  std::map<std::int64_t, std::int64_t> counts;  // what is added to each resource
-  for (const std::int64_t resource : std::exchange(s_.refs_added, {})) counts[resource] += 1;
-  std::vector<std::int64_t> dropped = std::exchange(s_.artifacts_dropped, {});
+// What is added to the uses of a resource.
+struct ResourceRefs::Uses {
+  std::int64_t refs = 0, leases = 0;
+};
 
+// Also removes what belongs to jobs that are gone, and adds their artifacts to `dropped`.
+std::map<std::int64_t, ResourceRefs::Uses> ResourceRefs::gather(
+    std::vector<std::int64_t>& dropped) {
+  std::map<std::int64_t, Uses> uses;
+  for (const std::int64_t resource : std::exchange(s_.refs_added, {})) uses[resource].refs += 1;
+  if (const auto over = std::exchange(s_.leases_over, {}); !over.empty()) {
+    auto rows = s_.db.query(kEndLeasesOfTries, numberList(over));
+    while (rows.next()) uses[rows->integer(0)].leases -= 1;
+  }
   std::map<std::int64_t, std::int64_t> by_job;
   std::vector<std::int64_t> jobs, gone;
-  for (const Session::MovedRefs& job : moved) {
+  for (const Session::MovedRefs& job : std::exchange(s_.refs_moved, {})) {
     by_job[job.job] += job.by;
     if (job.gone) gone.push_back(job.job);
   }
@@ -215,30 +220,39 @@ void ResourceRefs::settle() {
   }
   if (!jobs.empty()) {
     auto rows = s_.db.query(kRefsOfMoved, numberList(jobs));
-    while (rows.next()) counts[rows->integer(1)] += by_job.at(rows->integer(0));
+    while (rows.next()) uses[rows->integer(1)].refs += by_job.at(rows->integer(0));
   }
-  if (!gone.empty()) {
-    const std::string list = numberList(gone);
-    {
-      auto rows = s_.db.query(kArtifactsOfMoved, list);
-      while (rows.next()) dropped.push_back(rows->integer(0));
-    }
-    s_.db.post(kRemoveRefs, list);
-    s_.db.post(kRemoveArtifacts, list);
+  if (gone.empty()) return uses;
+  const std::string list = numberList(gone);
+  {
+    auto rows = s_.db.query(kArtifactsOfMoved, list);
+    while (rows.next()) dropped.push_back(rows->integer(0));
   }
+  s_.db.post(kRemoveRefs, list);
+  s_.db.post(kRemoveArtifacts, list);
+  return uses;
+}
+
+void ResourceRefs::settle() {
+  if (s_.refs_moved.empty() && s_.refs_added.empty() && s_.artifacts_dropped.empty() &&
+      s_.leases_over.empty()) {
+    return;
+  }
+  std::vector<std::int64_t> dropped = std::exchange(s_.artifacts_dropped, {});
+  const auto uses = gather(dropped);
   if (s_.db.hasPeers() && !dropped.empty()) {
     std::vector<std::int64_t> all = dropped;
-    for (const auto& [resource, by] : counts) all.push_back(resource);
+    for (const auto& [resource, added] : uses) all.push_back(resource);
     auto rows = s_.db.query(kLockResources, numberList(all));
     while (rows.next()) continue;
   }
   NumberRows list;
-  for (const auto& [resource, by] : counts) {
-    if (by != 0) list.add(resource, by);
+  for (const auto& [resource, added] : uses) {
+    if (added.refs != 0 || added.leases != 0) list.add(resource, added.refs, added.leases);
   }
   std::vector<std::int64_t> over;  // waited for their last user
   if (!list.empty()) {
-    auto rows = s_.db.query(kMoveRefs, list.text(), s_.now);
+    auto rows = s_.db.query(kMoveUses, list.text(), s_.now);
     while (rows.next()) {
       const bool is_evicting = rows->text(1) == name(ResourceState::kEvicting);
       if (is_evicting && rows->integer(2) == 0 && rows->integer(3) == 0) {
@@ -246,23 +260,24 @@ void ResourceRefs::settle() {
       }
     }
   }
+  evict(std::move(dropped), std::move(over));
+}
+
+void ResourceRefs::evict(std::vector<std::int64_t> dropped, std::vector<std::int64_t> over) {
   if (over.empty() && dropped.empty()) return;
   if (s_.db.hasPeers()) s_.db.post(kLockEvictions);
-  ResourceRows resources(s_);
   for (std::vector<std::int64_t>* each : {&over, &dropped}) {
     std::sort(each->begin(), each->end());
     each->erase(std::unique(each->begin(), each->end()), each->end());
   }
+  ResourceRows resources(s_);
   for (const std::int64_t seq : dropped) {
     if (auto row = resources.at(seq)) resources.evict(*row, resource_reason::kReleased);
   }
   for (const std::int64_t seq : over) {
     auto row = resources.at(seq);
-    const Holder::Kind kind = row->resource.holder.kind;
     // What a host or a worker holds is evicted when it says that it has removed it.
-    if (kind == Holder::Kind::kStore || kind == Holder::Kind::kExternal) {
-      resources.endEvicting(*row);
-    }
+    if (row && !isHeldElsewhere(row->resource)) resources.endEvicting(*row);
   }
 }
 

@@ -49,8 +49,9 @@ class ResourceRefs {
   // The same of several; those that may not, in the order of numbers.
   std::vector<std::int64_t> goneAmong(std::span<const std::int64_t> jobs);
 
-  // Counts of what ended and began in this transaction (Session::refs_moved and the like), in one
-  // order of resources. A resource that is evicting goes with its last user.
+  // Counts of what ended and began in this transaction (Session::refs_moved and the like; also the
+  // leases of tries that are over), in one order of resources. A resource that is evicting goes
+  // with its last user.
   void settle();
 
   // Sets what the jobs refer to, in the order of names, for the workers that have claimed them.
@@ -63,6 +64,9 @@ class ResourceRefs {
 
  private:
   const std::optional<ResourceRow>& known(const std::string& name);
+  struct Uses;
+  std::map<std::int64_t, Uses> gather(std::vector<std::int64_t>& dropped);
+  void evict(std::vector<std::int64_t> dropped, std::vector<std::int64_t> over);
 
   Session& s_;
   std::map<std::string, std::optional<ResourceRow>> known_;

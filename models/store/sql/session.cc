@@ -198,6 +198,7 @@ void Session::forget() {
   refs_moved.clear();
   refs_added.clear();
   artifacts_dropped.clear();
+  leases_over.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

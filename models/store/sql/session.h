@@ -120,6 +120,7 @@ class Session {
     if ((row.links & job_link::kHasRefs) != 0 && isFinished(from) != isFinished(to)) {
       refs_moved.push_back({row.seq, isFinished(to) ? -1 : 1});
     }
+    if (from == JobStatus::kClaimed) endLeases(row);
   }
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
@@ -131,6 +132,7 @@ class Session {
     if ((row.links & (job_link::kHasRefs | job_link::kHasArtifacts)) != 0) {
       refs_moved.push_back({row.seq, isFinished(status) ? 0 : -1, true});
     }
+    if (status == JobStatus::kClaimed) endLeases(row);
   }
   // A claimed job of the tenant has ended.
   void tenantLeaves(const PoolId& pool, const std::string& tenant) {
@@ -162,6 +164,8 @@ class Session {
   std::vector<std::int64_t> refs_added;
   // Resources that the job which made them has let go of: nobody's artifacts any more.
   std::vector<std::int64_t> artifacts_dropped;
+  // Jobs whose try is over, and with it the leases of resources that it took.
+  std::vector<std::int64_t> leases_over;
   bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
@@ -218,6 +222,9 @@ class Session {
   };
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+  void endLeases(const JobRow& row) {
+    if ((row.links & job_link::kHasLeases) != 0) leases_over.push_back(row.seq);
+  }
   void offer(const JobRow& row) {
     turns.jobReady(row.job.pool, row.lane, {row.job.priority, row.seq});
   }

@@ -1,0 +1,138 @@
+#include "tests/store/resource_uses.h"
+
+#include "models/store/sql/resource_leases.h"
+
+namespace muster::test {
+namespace {
+
+class ResourceUse {
+ public:
+  ResourceUse(Storage& storage, FakeBlobs& blobs, int count)
+      : storage_(storage), blobs_(blobs), count_(count) {}
+
+  void make() {
+    write([&](Store& s) {
+      EXPECT_TRUE(run(AnnouncePlace{"", "http://here"}, s));
+      NewWorker worker = newWorker("rw", "rh");
+      worker.mode = "loop";
+      s.workers().registerWorker(worker);
+      for (int i = 0; i < count_; ++i) put(s, {Holder::Kind::kExternal, ""}, i);
+      put(s, {Holder::Kind::kHost, "rh"}, 0);
+      put(s, {Holder::Kind::kWorker, "rw"}, 0);
+    });
+    for (int i = 0; i < 4; ++i) upload(std::string(64, static_cast<char>('a' + i)), 300);
+    upload(std::string(64, 'a'), 300);
+  }
+  void use() {
+    write([&](Store& s) {
+      const auto pool = s.pools().findOrCreate(PoolId("r")).value();
+      const JobId id = s.jobs().push(*pool, {.data = "1"}).job.id;
+      const auto traits = s.workers().claimer(WorkerId("rw"))->traits;
+      const Job job = s.jobs().claimOne(*pool, "rw", traits, id).value();
+      const ResourceCaller rw{.worker = "rw"};
+      const auto lease = run(LeaseResource{.name = names_[0], .worker = "rw"}, s).value();
+      EXPECT_TRUE(run(LeaseResource{.name = names_[0], .worker = "rw"}, s));
+      EXPECT_TRUE(run(ReleaseResource{names_[0], lease.lease_id}, s));
+      EXPECT_TRUE(
+          run(LeaseResource{.name = names_[0], .job = id, .lease_token = job.lease_token}, s));
+      ResourceLeases(s.session).endOfTry(s.jobs().load(id, false)->seq);
+      EXPECT_TRUE(run(TouchResource{names_[0]}, s));
+      EXPECT_TRUE(run(ReleaseScope{"job:" + id.str(), rw}, s));
+      EXPECT_FALSE(run(ReleaseScope{"flow:none", rw}, s));
+      EXPECT_FALSE(run(FindResource{names_[0], rw}, s));
+      ResourceRows resources(s.session);
+      auto row = resources.find(names_[1]).value();
+      resources.addUses(row, 1, 0);
+      EXPECT_FALSE(run(FindResource{names_[1], rw}, s)) << "asks for its readers";
+      EXPECT_TRUE(run(FindResource{names_[1]}, s));
+      resources.addUses(row, -1, 0);
+      s.jobs().complete(id, {job.lease_token, ""}, "1", "").value();
+    });
+    const Status seen = storage_.readAndWait([&](Store& s) {
+      for (const ListResources& op :
+           {ListResources{}, ListResources{.resource_id = names_[0]},
+            ListResources{.scope = "scope"}, ListResources{.holder = "external"},
+            ListResources{.job = "none"}, ListResources{.state = ResourceState::kEvicted}}) {
+        EXPECT_TRUE(run(op, s));
+      }
+      EXPECT_TRUE(run(FindContent{uids_.back()}, s));
+      EXPECT_TRUE(run(FindStrayUploads{uids_}, s));
+      EXPECT_TRUE(run(CountResources{}, s));
+    });
+    EXPECT_TRUE(seen) << seen.error().detail;
+  }
+  void end() {
+    write([&](Store& s) {
+      EXPECT_TRUE(run(DeleteResource{names_[0]}, s));
+      EXPECT_TRUE(run(ReleaseScope{"scope"}, s));
+      EXPECT_GE(run(TendPlace{{std::string(64, 'f')}}, s).value().evicted, 1);
+      s.session.now += Seconds(9000);
+      EXPECT_TRUE(run(ExpireResources{}, s));
+      EXPECT_GE(run(TendPlace{}, s).value().removed, 1);
+      WorkerChange end;
+      end.status = "terminated";
+      s.workers().change(WorkerId("rw"), end).value();
+      EXPECT_GE(run(RemoveGoneResources{s.now() + Seconds(1), 10'000}, s).value(), 1);
+    });
+  }
+
+ private:
+  void put(Store& s, const Holder& holder, int number) {
+    NewResource given;
+    given.id = holder.text() + "/" + std::to_string(number);
+    given.type = "file";
+    given.holder = holder;
+    if (number % 2 == 0) given.scope = "scope";
+    const auto made = run(RegisterResource{given}, s);
+    ASSERT_TRUE(made) << made.error().detail;
+    names_.push_back(given.id);
+  }
+  void upload(const std::string& sha256, std::int64_t bytes) {
+    std::string uid;
+    write([&](Store& s) {
+      NewResource given;
+      given.type = "file";
+      given.tenant = "t";
+      uid = run(RegisterResource{given}, s).value().resource.uid;
+      EXPECT_TRUE(run(BeginPart{uid, 0, bytes}, s));
+      EXPECT_TRUE(run(AdvanceUpload{uid, 0, 1}, s));
+      EXPECT_TRUE(run(BeginPart{uid, {}, bytes}, s));
+      blobs_.uploads.insert(uid);
+      EXPECT_TRUE(run(FinishUpload{uid, bytes, sha256}, s));
+      given.sha256 = sha256;
+      given.size_bytes = bytes;
+      EXPECT_TRUE(run(RegisterResource{given}, s));
+      given.sha256.clear();
+      EXPECT_TRUE(run(RegisterResource{given}, s)) << "an upload that does not come";
+    });
+    uids_.push_back(uid);
+  }
+  void write(const Storage::Unit& unit) {
+    const Status status = storage_.writeAndWait(unit);
+    ASSERT_TRUE(status) << status.error().detail;
+  }
+
+  Storage& storage_;
+  FakeBlobs& blobs_;
+  const int count_;
+  Names names_, uids_;
+};
+
+}  // namespace
+
+ResourceRules rulesForUses(FakeBlobs& blobs) {
+  ResourceRules rules;
+  rules.blobs = &blobs;
+  rules.max_disk_bytes = 1300;
+  rules.tenant_max_disk_bytes = 1'000'000;
+  return rules;
+}
+
+void useResources(Storage& storage, FakeBlobs& blobs, int count) {
+  ResourceUse use(storage, blobs, count);
+  use.make();
+  use.use();
+  use.end();
+}
+
+}  // namespace muster::test
