@@ -31,7 +31,7 @@ constexpr Sql kNextEdges{
     "CROSS JOIN flow_edges e CROSS JOIN flow_jobs u WHERE f.flow_seq = $1 AND f.seq >= $2 "
     "AND e.downstream_seq = f.seq AND (f.seq > $2 OR e.upstream_seq > $3) "
     "AND u.seq = e.upstream_seq ORDER BY f.seq, e.upstream_seq LIMIT $4"};
-constexpr Sql kCountByStatus{
+constexpr Sql kCountFlowsByStatus{
     "SELECT status, count(*) FROM flows WHERE status = $1 GROUP BY status"};
 constexpr Sql kCountUnsettled{
     "SELECT (SELECT count(*) FROM flow_jobs WHERE todo <> 0) + "
@@ -203,7 +203,7 @@ Result<CountFlows::Reply> run(const CountFlows&, Store& store) {
   for (const FlowStatus status :
        {FlowStatus::kRunning, FlowStatus::kCancelling, FlowStatus::kSucceeded, FlowStatus::kFailed,
         FlowStatus::kCancelled}) {
-    auto rows = store.session.db.query(kCountByStatus, name(status));
+    auto rows = store.session.db.query(kCountFlowsByStatus, name(status));
     reply.by_status.emplace_back(name(status), rows.next() ? rows->integer(1) : 0);
   }
   auto rows = store.session.db.query(kCountUnsettled);
