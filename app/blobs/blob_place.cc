@@ -114,6 +114,11 @@ std::vector<std::string> namesBehind(const std::string& folder, std::string_view
 
 }  // namespace
 
+std::string blobPathIn(std::string_view folder, std::string_view sha256) {
+  if (!isSum(sha256)) return {};
+  return fmt::format("{}/{}/{}", folder, sha256.substr(0, kFolderDigits), sha256);
+}
+
 bool flushFolder(const std::string& folder) {
   const OpenFile opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened.fd >= 0 && ::fsync(opened.fd) == 0;
@@ -148,8 +153,7 @@ BlobPlace::~BlobPlace() {
 }
 
 std::string BlobPlace::blobPath(std::string_view sha256) const {
-  if (!isSum(sha256)) return {};
-  return fmt::format("{}/{}/{}", folder_, sha256.substr(0, kFolderDigits), sha256);
+  return blobPathIn(folder_, sha256);
 }
 
 std::string BlobPlace::uploadPath(std::string_view uid) const {

@@ -55,6 +55,9 @@ class BlobPlace : public BlobFiles {
   std::string last_upload_;  // guarded by mutex_
 };
 
+// Where a blob is in such a folder; empty for what is no SHA-256.
+std::string blobPathIn(std::string_view folder, std::string_view sha256);
+
 // Makes the entries of a folder durable: names that were made, linked or renamed in it.
 bool flushFolder(const std::string& folder);
 

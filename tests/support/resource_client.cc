@@ -72,6 +72,20 @@ Json::Value ResourceClient::createStored(const std::string& id, const std::strin
   return reply.json;
 }
 
+std::vector<Json::Value> ResourceClient::all(const std::string& query) {
+  std::vector<Json::Value> found;
+  std::string cursor;
+  do {
+    const Reply page = http_.get("/v1/resources?limit=200" + (query.empty() ? "" : "&" + query) +
+                                     (cursor.empty() ? "" : "&cursor=" + cursor),
+                                 who_);
+    EXPECT_EQ(page.status, 200) << page;
+    for (const Json::Value& item : page.json["items"]) found.push_back(item);
+    cursor = page.json["next_cursor"].asString();
+  } while (!cursor.empty());
+  return found;
+}
+
 Reply ResourceClient::remove(const std::string& id, const std::string& query) {
   return http_.del(resourcePath(id) + query, who_);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/support/http.h"
 
@@ -29,6 +30,8 @@ class ResourceClient {
   // One with an id, a type and these bytes.
   Json::Value createStored(const std::string& id, const std::string& bytes,
                            const std::string& fields = {});
+  // All that are living, or that the query asks for, page by page.
+  std::vector<Json::Value> all(const std::string& query = {});
   Reply get(const std::string& id) { return http_.get(resourcePath(id), who_); }
   Reply remove(const std::string& id, const std::string& query = {});
   Reply act(const std::string& id, const std::string& verb, const std::string& body = {});

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <ostream>
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_bar.h"
+#include "app/cli/resource_view.h"
 #include "app/log/system_clock.h"
 #include "models/json/json_writer.h"
 #include "models/store/storage.h"
@@ -12,6 +14,34 @@
 #include "models/store_url.h"
 
 namespace muster {
+namespace {
+
+std::string asJson(const CopiedStore& copied) {
+  JsonWriter json;
+  json.beginObject().key("tables").beginArray();
+  for (const CopiedTable& table : copied.tables) {
+    json.beginObject().field("name", table.name).field("rows", table.rows);
+    json.field("sha256", table.checksum).endObject();
+  }
+  json.endArray().key("blobs").beginObject();
+  json.field("count", copied.blobs).field("bytes", copied.blob_bytes).key("place_ids").beginArray();
+  for (const std::string& place : copied.places) json.value(place);
+  return json.endArray().endObject().endObject().take();
+}
+
+// What the new service needs beside its store.
+std::string blobsText(const CopiedStore& copied) {
+  if (copied.blobs == 0) return {};
+  return fmt::format(
+      "{} file{} with the bytes of resources ({}) stay{} where {}; blob_dir of the new service "
+      "must "
+      "be that folder, whose file `id` says {}\n",
+      copied.blobs, copied.blobs == 1 ? "" : "s",
+      bytesText(static_cast<std::uint64_t>(copied.blob_bytes)), copied.blobs == 1 ? "s" : "",
+      copied.blobs == 1 ? "it is" : "they are", fmt::join(copied.places, " or "));
+}
+
+}  // namespace
 
 int run(const CopyCommand& command, const Environment&, Terminal& terminal) {
   constexpr std::size_t kWidth = 30;
@@ -32,22 +62,17 @@ int run(const CopyCommand& command, const Environment&, Terminal& terminal) {
     return kExitFailed;
   }
   if (terminal.json) {
-    JsonWriter json;
-    json.beginObject().key("tables").beginArray();
-    for (const CopiedTable& table : *copied) {
-      json.beginObject().field("name", table.name).field("rows", table.rows);
-      json.field("sha256", table.checksum).endObject();
-    }
-    terminal.out << json.endArray().endObject().take() << "\n";
+    terminal.out << asJson(*copied) << "\n";
     return kExitOk;
   }
-  for (const CopiedTable& table : *copied) {
+  for (const CopiedTable& table : copied->tables) {
     terminal.out << fmt::format("{:<16} {:>10}  {}\n", table.name, table.rows,
                                 table.checksum.substr(0, 12));
   }
   terminal.err << fmt::format(
       "copied and compared; start the service with --store {} (and its password)\n",
       withoutPassword(command.to));
+  terminal.err << blobsText(*copied);
   return kExitOk;
 }
 
