@@ -1,7 +1,5 @@
 #include "tests/store/resource_uses.h"
 
-#include "models/store/sql/resource_leases.h"
-
 namespace muster::test {
 namespace {
 
@@ -35,7 +33,6 @@ class ResourceUse {
       EXPECT_TRUE(run(ReleaseResource{names_[0], lease.lease_id}, s));
       EXPECT_TRUE(
           run(LeaseResource{.name = names_[0], .job = id, .lease_token = job.lease_token}, s));
-      ResourceLeases(s.session).endOfTry(s.jobs().load(id, false)->seq);
       EXPECT_TRUE(run(TouchResource{names_[0]}, s));
       EXPECT_TRUE(run(ReleaseScope{"job:" + id.str(), rw}, s));
       EXPECT_FALSE(run(ReleaseScope{"flow:none", rw}, s));
@@ -79,13 +76,14 @@ class ResourceUse {
  private:
   void put(Store& s, const Holder& holder, int number) {
     NewResource given;
-    given.id = holder.text() + "/" + std::to_string(number);
+    const bool is_elsewhere = holder.kind == Holder::Kind::kExternal;
+    if (is_elsewhere) given.id = "external/" + std::to_string(number);
     given.type = "file";
     given.holder = holder;
     if (number % 2 == 0) given.scope = "scope";
     const auto made = run(RegisterResource{given}, s);
     ASSERT_TRUE(made) << made.error().detail;
-    names_.push_back(given.id);
+    names_.push_back(made->resource.id);
   }
   void upload(const std::string& sha256, std::int64_t bytes) {
     std::string uid;
