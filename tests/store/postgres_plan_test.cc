@@ -8,7 +8,6 @@
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
 #include "tests/store/flow_uses.h"
-#include "tests/store/resource_uses.h"
 #include "tests/support/postgres_server.h"
 
 namespace muster::test {
@@ -110,40 +109,6 @@ void PostgresPlan::passJobs(int count) {
     EXPECT_EQ(s.pools().stats(PoolId("q")).delayed, delayed_);
     EXPECT_EQ(s.jobs().promoteDue(1), 0);
   });
-}
-
-TEST_P(PostgresPlan, resources_are_found_by_their_indexes) {
-  for (const char* setting :
-       {"session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0"}) {
-    database_.execute("ALTER DATABASE " + database_.name() + " SET " + setting);
-  }
-  FakeBlobs blobs;
-  StorageOptions options;
-  options.url = database_.url();
-  options.rules.resources = rulesForUses(blobs);
-  storage_ = openStorage(options, clock_).value();
-  if (GetParam() == Statistics::kOfEmptyTables) database_.execute("VACUUM ANALYZE");
-  useResources(*storage_, blobs, 40);
-  useResources(*storage_, blobs, 400);
-  const std::size_t before = server_.log().size();
-  useResources(*storage_, blobs, 40);
-  storage_->stop();
-
-  const std::string log = server_.log().substr(before);
-  for (const char* statement :
-       {"r.uid = $1", "r.resource_id = $1", "r.scope = $", "r.holder = $", "r.job_id = $",
-        "r.sha256 = $", "ORDER BY r.expires_at", "ORDER BY r.last_used_at",
-        "ORDER BY r.uploaded_at", "DELETE FROM resources", "state = 'evicting' AND place_id",
-        "ORDER BY doomed_at", "DELETE FROM resource_leases", "UPDATE resources SET",
-        "UPDATE blobs SET"}) {
-    const auto plans = plansOf(log, statement);
-    EXPECT_FALSE(plans.empty()) << statement;
-    for (const std::string& plan : plans) {
-      for (const char* table : {"resources", "resource_leases", "blobs", "job_refs"}) {
-        EXPECT_EQ(plan.find("Seq Scan on " + std::string(table)), std::string::npos) << plan;
-      }
-    }
-  }
 }
 
 TEST_P(PostgresPlan, theWayOfAJobIsWalkedByIndexesHoweverFewThereWere) {

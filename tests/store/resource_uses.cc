@@ -1,5 +1,7 @@
 #include "tests/store/resource_uses.h"
 
+#include "models/store/sql/resource_rows.h"
+
 namespace muster::test {
 namespace {
 
