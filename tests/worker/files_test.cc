@@ -246,7 +246,7 @@ TEST_F(WorkerFiles, a_command_hands_back_and_reads_with_muster_artifacts) {
   const Json::Value job = pool_.push();
   ASSERT_EQ(workWith("m='" + musterBinary() +
                      "'; echo body | \"$m\" artifacts put a/b --type text > id.txt && "
-                     "mkdir d && echo 1 > d/1 && \"$m\" artifacts put d ./d && "
+                     "mkdir d && echo 1 > d/1 && \"$m\" artifacts put d ./d > d.txt && "
                      "\"$m\" artifacts get \"$MUSTER_JOB_ID/a/b\""),
             0)
       << err();
