@@ -62,8 +62,14 @@ std::string readAll(int fd, const std::function<bool(std::string_view)>& take) {
   }
 }
 
-std::string contentPathOf(const WantedContent& wanted) {
+std::string contentPathOf(const WantedContent& wanted, ApiClient& api) {
   if (wanted.job.empty()) return apiPath({"v1", "resources", wanted.name, "content"});
+  // A running job has its artifacts as resources only.
+  const std::string resource =
+      apiPath({"v1", "resources", "jobs/" + wanted.job + "/" + wanted.name});
+  if (const auto found = api.send({.path = resource}); found && found->ok()) {
+    return resource + "/content";
+  }
   return apiPath({"v1", "jobs", wanted.job, "artifacts", wanted.name});
 }
 
@@ -174,7 +180,7 @@ int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
 }
 
 int run(const ArtifactGetCommand& command, ApiClient& api, Terminal& terminal) {
-  const std::string path = contentPathOf(wantedContent(command.what));
+  const std::string path = contentPathOf(wantedContent(command.what), api);
   return command.file == "-" ? printContent(path, api, terminal)
                              : saveContent(path, command.file, api, terminal);
 }
