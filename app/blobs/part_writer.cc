@@ -96,6 +96,8 @@ UploadFile::UploadFile(std::string uid, std::string path, int fd)
 
 UploadFile::~UploadFile() { ::close(fd_); }
 
+void UploadFile::unlock() const { ::flock(fd_, LOCK_UN); }
+
 PartWriter::PartWriter(BlobPlace& place, std::size_t most_waiting)
     : place_(place), most_waiting_(most_waiting) {
   for (int i = 0; i < kWriterThreads; ++i) threads_.emplace_back([this] { work(); });
