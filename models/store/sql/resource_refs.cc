@@ -55,12 +55,13 @@ constexpr Sql kRefsOfJobs{"SELECT " MUSTER_RESOURCE_COLUMNS
 constexpr Sql kInputsOfJobs{"SELECT " MUSTER_RESOURCE_COLUMNS
                             ", f.job_seq, f.name FROM /*numbers $1*/ d CROSS JOIN job_refs f "
                             "CROSS JOIN resources r WHERE f.job_seq = d.c0 "
-                            "AND r.resource_seq = f.resource_seq ORDER BY f.job_seq, f.name"};
+                            "AND r.resource_seq = f.resource_seq"};
 constexpr int kJobOfRefColumn = 31, kNameOfRefColumn = 32;
-constexpr Sql kWaitingReaders{"SELECT DISTINCT " MUSTER_JOB_COLUMNS
-                              " FROM job_refs f JOIN jobs j ON j.seq = f.job_seq "
-                              "WHERE f.resource_seq = $1 AND j.status IN ('blocked', 'pending') "
-                              "ORDER BY j.seq LIMIT $2"};
+// A job that has the resource under two names is found twice.
+constexpr Sql kWaitingReaders{"SELECT " MUSTER_JOB_COLUMNS
+                              " FROM job_refs f CROSS JOIN jobs j WHERE f.resource_seq = $1 "
+                              "AND j.seq = f.job_seq AND j.status IN ('blocked', 'pending') "
+                              "LIMIT $2"};
 // Evictions change rows that many resources have in common (of blobs, tenants and counts), so on
 // PostgreSQL units that make some do so one after the other. The number is arbitrary.
 constexpr Sql kLockEvictions{"SELECT pg_advisory_xact_lock(7815279120119)"};
@@ -296,6 +297,10 @@ void ResourceRefs::attach(std::span<JobRow> rows) {
         ->job.inputs.push_back(
             {found->string(kNameOfRefColumn), ResourceRows::read(*found).resource});
   }
+  for (const auto& [job, row] : of) {
+    std::sort(row->job.inputs.begin(), row->job.inputs.end(),
+              [](const JobInput& a, const JobInput& b) { return a.as < b.as; });
+  }
 }
 
 std::vector<JobInput> ResourceRefs::inputsOf(std::int64_t job) {
@@ -308,6 +313,10 @@ std::vector<JobInput> ResourceRefs::inputsOf(std::int64_t job) {
 
 int ResourceRefs::endReaders(std::int64_t resource, int most) {
   auto rows = Jobs::readAll(s_.db.query(kWaitingReaders, resource, most));
+  std::sort(rows.begin(), rows.end(),
+            [](const JobRow& a, const JobRow& b) { return a.seq < b.seq; });
+  const auto same = [](const JobRow& a, const JobRow& b) { return a.seq == b.seq; };
+  rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
   for (JobRow& row : rows) Jobs(s_).poisonWaiting(row, "resource_lost");
   return static_cast<int>(rows.size());
 }
