@@ -157,8 +157,8 @@ TEST_F(Resources, that_are_leased_for_somebody_need_to_know_whom) {
 TEST_F(Resources, live_longer_when_they_are_touched) {
   resources_.createStored(id("a"), "abc", R"("ttl_seconds":60)");
   const Reply touched = resources_.act(id("a"), "touch", R"({"ttl_seconds":7200})");
-  EXPECT_EQ(touched.json["ttl_seconds"], 7200.0) << touched;
-  EXPECT_EQ(resources_.act(id("a"), "touch").json["ttl_seconds"], 7200.0) << "the same again";
+  EXPECT_EQ(touched.json["ttl_seconds"], 7200) << touched;
+  EXPECT_EQ(resources_.act(id("a"), "touch").json["ttl_seconds"], 7200) << "the same again";
 }
 
 TEST_F(Resources, of_a_scope_are_released_together) {
