@@ -123,13 +123,14 @@ class ResourceUse {
  private:
   void put(Store& s, const Holder& holder, int number) {
     NewResource given;
-    given.id = holder.text() + "/" + std::to_string(number);
+    const bool is_elsewhere = holder.kind == Holder::Kind::kExternal;
+    if (is_elsewhere) given.id = "external/" + std::to_string(number);
     given.type = "file";
     given.holder = holder;
     if (number % 2 == 0) given.scope = "scope";
     const auto made = run(RegisterResource{given}, s);
     ASSERT_TRUE(made) << made.error().detail;
-    names_.push_back(given.id);
+    names_.push_back(made->resource.id);
   }
   void upload(const std::string& sha256, std::int64_t bytes) {
     std::string uid;

@@ -227,7 +227,6 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"FROM blobs", "ORDER BY doomed_at"}, "blobs_doomed"},
       {{"DELETE FROM resource_leases", "ORDER BY expires_at"}, "resource_leases_due"},
       {{"DELETE FROM resource_leases", "worker_id ="}, "resource_leases_of_worker"},
-      {{"DELETE FROM resource_leases", "job_seq ="}, "resource_leases_of_job"},
       {{"webhook_deliveries", "ORDER BY next_at"}, "webhook_deliveries_due"},
       {{"webhook_deliveries", "status <> 'delivered'"}, "webhook_deliveries_open"},
       {{"DELETE FROM webhook_deliveries", "finished_at <"}, "webhook_deliveries_finished"},
