@@ -17,18 +17,21 @@ CREATE TABLE hosts (
   forgotten         BIGINT NOT NULL   -- 1: it goes once these are
 );
 
-ALTER TABLE workers ADD COLUMN holds BIGINT NOT NULL DEFAULT 0;  -- 1: it may hold resources
-ALTER TABLE workers ADD COLUMN held_until BIGINT;         -- then what it does not have is lost
-ALTER TABLE workers ADD COLUMN disk_bytes_in_use BIGINT;  -- of its last heartbeat with metrics
-ALTER TABLE workers ADD COLUMN mem_bytes_in_use BIGINT;   -- likewise
+-- holds: 1 = it may hold resources; held_until: then those that it does not have any more are lost;
+-- what its resources take, as its last heartbeat with metrics said.
+ALTER TABLE workers ADD COLUMN holds BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE workers ADD COLUMN held_until BIGINT;
+ALTER TABLE workers ADD COLUMN disk_bytes_in_use BIGINT;
+ALTER TABLE workers ADD COLUMN mem_bytes_in_use BIGINT;
 
 CREATE INDEX workers_leaving ON workers (held_until, worker_id) WHERE held_until IS NOT NULL;
 CREATE INDEX workers_of_host ON workers (host) WHERE ended_at IS NULL AND host IS NOT NULL;
 
--- What a worker or host holds, and of that what is idle, longest unused first.
-CREATE INDEX resources_held ON resources (holder, state, resource_seq)
+CREATE INDEX resources_held  -- by a worker or a host
+  ON resources (holder, state, resource_seq)
   WHERE holder <> 'store' AND holder <> 'external'
     AND state IN ('uploading', 'active', 'stale', 'evicting');
-CREATE INDEX resources_held_idle ON resources (holder, last_used_at, resource_seq)
+CREATE INDEX resources_held_idle  -- longest unused first
+  ON resources (holder, last_used_at, resource_seq)
   WHERE holder <> 'store' AND holder <> 'external'
     AND state = 'active' AND ref_count = 0 AND lease_count = 0;

@@ -104,7 +104,7 @@ TEST_P(HeldTest, a_silent_worker_has_a_grace_before_what_it_held_is_lost) {
 
 TEST_P(HeldTest, a_job_that_runs_goes_on_without_what_it_refers_to) {
   hold("r");
-  const Job runs = claimId(pushRefs({"r"}).id);
+  const Job runs = claimOne(pushRefs({"r"}).id, "another").value();
   end("terminated");
   EXPECT_EQ(seen("r"), "lost worker_lost");
   EXPECT_TRUE(complete(runs));
@@ -329,15 +329,15 @@ TEST_P(HeldTest, live_workers_are_summed_by_pool) {
   registerWorker(newWorker("v", "h", {}, "q"));
   loopWorker({}, "x");
   beat(inMemory(10)), beat(inMemory(20), "x"), beat(inMemory(5), "v");
-  const auto sums = [this] {
-    std::map<std::string, std::int64_t> by_pool;
-    const auto found = read([](Store& s) { return run(SumWorkerResources{}, s); });
-    for (const auto& sum : *found) by_pool[sum.pool] = sum.mem_bytes;
-    return by_pool;
+  const auto by_pool = [this] {
+    std::map<std::string, std::int64_t> found;
+    const auto sums = read([](Store& s) { return run(SumWorkerResources{}, s); }).value();
+    for (const auto& sum : sums) found[sum.pool] = sum.mem_bytes;
+    return found;
   };
-  EXPECT_EQ(sums(), (std::map<std::string, std::int64_t>{{"p", 30}, {"q", 5}}));
+  EXPECT_EQ(by_pool(), (std::map<std::string, std::int64_t>{{"p", 30}, {"q", 5}}));
   end("terminated");
-  EXPECT_EQ(sums(), (std::map<std::string, std::int64_t>{{"p", 20}, {"q", 5}}));
+  EXPECT_EQ(by_pool(), (std::map<std::string, std::int64_t>{{"p", 20}, {"q", 5}}));
 }
 
 TEST_P(HeldTest, the_record_of_a_worker_stays_while_it_holds_something) {
@@ -359,8 +359,8 @@ TEST_P(HeldTest, a_lost_worker_whose_process_is_seen_to_end_has_no_more_grace) {
   PoolSettings settings;
   rules.templates = {{"echo", {.version = "v1"}}};
   settings.template_name = "echo";
-  setPool(settings);
   reopen();
+  setPool(settings);
   const LaunchOrder order =
       write([](Store& s) { return s.launches().order(*s.pools().find(PoolId("p")), Seconds(30)); });
   NewWorker launched = newWorker(order.worker.str(), "h");
