@@ -76,6 +76,7 @@ void Service::announcePlace() {
 // may not know of it looks at a part of the folder each time.
 void Service::tendPlace() {
   if (tending_place_.exchange(true)) return;
+  tending_since_ = clock_.monotonic();
   const bool posted = part_writer_->post([this] {
     const Time before = clock_.now() - kStrayAge;
     tendStrays(place_->nextOldBlobs(before, kStraysAtOnce),
@@ -101,6 +102,7 @@ void Service::tendStrays(std::vector<std::string> blobs, std::vector<std::string
         }
         for (const std::string& uid : *gone) part_writer_->remove(uid);
         if (*more) return tendStrays({}, {});
+        metrics_->countTending(clock_.monotonic() - tending_since_);
         tending_place_ = false;
       });
 }

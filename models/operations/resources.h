@@ -238,7 +238,8 @@ struct CountResources {
   };
   struct Reply {
     std::vector<Count> counts;    // of the living
-    std::int64_t blob_bytes = 0;  // in this node's place
+    std::int64_t blob_bytes = 0;      // in this node's place
+    std::int64_t blob_bytes_max = 0;  // that may be there
     std::int64_t uploads_open = 0;
   };
 };
