@@ -1,7 +1,7 @@
 #include "app/metrics/metrics.h"
 
-#include <array>
 #include <fmt/format.h>
+#include <array>
 
 #include <algorithm>
 #include <iterator>
@@ -18,10 +18,9 @@ constexpr std::array kHolderKinds = {Holder::Kind::kStore, Holder::Kind::kExtern
 constexpr std::array kLivingStates = {ResourceState::kUploading, ResourceState::kActive,
                                       ResourceState::kStale, ResourceState::kEvicting};
 constexpr std::array kEvictionReasons = {
-    resource_reason::kExpired,  resource_reason::kPressure, resource_reason::kReleased,
-    resource_reason::kScopeReleased, resource_reason::kDeleted, resource_reason::kReplaced,
+    resource_reason::kExpired,       resource_reason::kPressure, resource_reason::kReleased,
+    resource_reason::kScopeReleased, resource_reason::kDeleted,  resource_reason::kReplaced,
     resource_reason::kUploadExpired};
-
 
 const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                             0.25,   0.5,   1,      2.5,   5,    10,    30};
