@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr double kYearSeconds = 365.0 * 24 * 3600;
+constexpr double kMostArtifactTtl = 365.0 * 24 * 3600;
 constexpr std::string_view kPlainType = "file";
 constexpr std::size_t kMostMime = 256;
 
@@ -55,7 +55,7 @@ void ArtifactController::put(const RequestPtr& request, const Respond& respond) 
                       .resource = {},
                       .by = resourceCallerOf(*request)};
   op.resource.type = query.text("type", 128).value_or(std::string(kPlainType));
-  if (const auto seconds = query.number("ttl_seconds", 1, kYearSeconds)) {
+  if (const auto seconds = query.number("ttl_seconds", 1, kMostArtifactTtl)) {
     op.resource.ttl = Millis(std::llround(*seconds * 1000.0));
   }
   if (auto ok = query.finish(); !ok) return respond(tl::unexpected(std::move(ok).error()));

@@ -222,8 +222,10 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
     if (!request->header("access-control-request-method").empty()) {
       reply.with("Access-Control-Allow-Methods",
                  fmt::format("{}", fmt::join(exchange->match.allowed, ", ")));
-      reply.with("Access-Control-Allow-Headers",
-                 "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id");
+      reply.with(
+          "Access-Control-Allow-Headers",
+          "Authorization, Content-Type, Content-Digest, Idempotency-Key, If-Match, If-None-Match, "
+          "If-Range, Range, Upload-Complete, Upload-Offset, X-Lease-Token, X-Request-Id");
     }
     respond(std::move(reply));
     return;

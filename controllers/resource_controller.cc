@@ -12,13 +12,13 @@
 namespace muster {
 namespace {
 
-constexpr double kYearSeconds = 365.0 * 24 * 3600;
+constexpr double kMostTtlSeconds = 365.0 * 24 * 3600;
 constexpr Seconds kLeaseTime{300};
 constexpr std::int64_t kSignedSeconds = 900, kMostSignedSeconds = 86'400;
 constexpr std::size_t kMostLeaseId = 128, kMostHolder = 300;
 
 std::optional<Millis> readTtl(ObjectReader& in) {
-  const auto seconds = in.number("ttl_seconds", 1, kYearSeconds);
+  const auto seconds = in.number("ttl_seconds", 1, kMostTtlSeconds);
   return seconds ? std::optional(Millis(std::llround(*seconds * 1000.0))) : std::nullopt;
 }
 

@@ -100,7 +100,8 @@ Result<Work> ServiceController::metrics(const Request&) {
     }
     gauges.reserve(pools.size());
     std::unordered_map<std::string, SumWorkerResources::Sum> held;
-    for (auto& sum : *run(SumWorkerResources{}, store)) held.emplace(sum.pool, sum);
+    auto sums = *run(SumWorkerResources{}, store);
+    for (auto& sum : sums) held.emplace(sum.pool, sum);
     for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});

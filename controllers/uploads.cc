@@ -27,6 +27,12 @@ bool takesBytes(const Resource& resource) {
          (kind == Holder::Kind::kStore || kind == Holder::Kind::kHost);
 }
 
+// The next part may come with the answer, so the file is free before it.
+void answer(const IncomingPart& part, Outcome outcome) {
+  if (part.file) part.file->unlock();
+  part.respond(std::move(outcome));
+}
+
 }  // namespace
 
 void Uploads::take(IncomingPart taken) {
@@ -39,8 +45,8 @@ void Uploads::take(IncomingPart taken) {
         return Reply();
       },
       [this, part, found](Outcome outcome) {
-        if (!outcome) return part->respond(std::move(outcome));
-        if (!*found) return part->respond(tl::unexpected(std::move(*found).error()));
+        if (!outcome) return answer(*part, std::move(outcome));
+        if (!*found) return answer(*part, tl::unexpected(std::move(*found).error()));
         part->resource = **std::move(found);
         part->name = part->resource.uid;
         takesBytes(part->resource) ? open(part) : begin(part);
@@ -50,7 +56,7 @@ void Uploads::take(IncomingPart taken) {
 void Uploads::open(const PartPtr& part) {
   writer_.open(part->resource.uid,
                onThisLoop<Result<UploadFilePtr>>([this, part](Result<UploadFilePtr> file) {
-                 if (!file) return part->respond(tl::unexpected(std::move(file).error()));
+                 if (!file) return answer(*part, tl::unexpected(std::move(file).error()));
                  part->file = *std::move(file);
                  begin(part);
                }));
@@ -74,7 +80,7 @@ void Uploads::begin(const PartPtr& part) {
                                             error.code == ErrorCode::kNotStored;
                     if (part->file && takes_none) writer_.remove(part->resource.uid);
                     if (error.code == ErrorCode::kContentExists) return compare(part, error);
-                    part->respond(tl::unexpected(error));
+                    answer(*part, tl::unexpected(error));
                   });
 }
 
@@ -94,7 +100,7 @@ void Uploads::write(const PartPtr& part) {
                       }
                       const Error& error = written.error();
                       if (error.code == ErrorCode::kWrongOffset) return beginAnew(part);
-                      part->respond(tl::unexpected(error));
+                      answer(*part, tl::unexpected(error));
                     }));
 }
 
@@ -104,7 +110,7 @@ void Uploads::tell(const PartPtr& part, const PartWriter::Written& written) {
       part->request,
       [op = AdvanceUpload{part->resource.uid, *part->offset, written.to}, status = part->status](
           Store& store) { return resourceReply(run(op, store), store, status); },
-      [part](Outcome outcome) { part->respond(std::move(outcome)); }, Isolation::kShared);
+      [part](Outcome outcome) { answer(*part, std::move(outcome)); }, Isolation::kShared);
 }
 
 void Uploads::finish(const PartPtr& part, const PartWriter::Written& written) {
@@ -114,7 +120,7 @@ void Uploads::finish(const PartPtr& part, const PartWriter::Written& written) {
           Store& store) { return resourceReply(run(op, store), store, status); },
       [this, part](Outcome outcome) {
         if (outcome) writer_.remove(part->resource.uid);
-        part->respond(std::move(outcome));
+        answer(*part, std::move(outcome));
       });
 }
 
@@ -132,17 +138,17 @@ void Uploads::compare(const PartPtr& part, const Error& refusal) {
       },
       [this, part, found, refusal](const Outcome& outcome) {
         if (!outcome || !*found || !(*found)->is_here) {
-          return part->respond(tl::unexpected(refusal));
+          return answer(*part, tl::unexpected(refusal));
         }
         const Resource& resource = (*found)->resource;
         const std::string_view bytes = part->request->body();
         const std::int64_t from = part->offset.value_or(0);
         const std::int64_t to = from + static_cast<std::int64_t>(bytes.size());
-        if (to != resource.size_bytes) return part->respond(tl::unexpected(refusal));
+        if (to != resource.size_bytes) return answer(*part, tl::unexpected(refusal));
         writer_.compare(place_.blobPath(resource.sha256), from, bytes, part->request,
                         onThisLoop<Result<bool>>([part, refusal, outcome](Result<bool> same) {
                           const bool is_same = same && *same;
-                          part->respond(is_same ? outcome : tl::unexpected(refusal));
+                          answer(*part, is_same ? outcome : tl::unexpected(refusal));
                         }));
       });
 }
@@ -152,10 +158,10 @@ void Uploads::beginAnew(const PartPtr& part) {
   step<BeginPart>(
       *part, {part->name, std::nullopt, 0, part->by}, Isolation::kAlone,
       [part](const Result<Resource>& begun) {
-        if (!begun) return part->respond(tl::unexpected(begun.error()));
+        if (!begun) return answer(*part, tl::unexpected(begun.error()));
         Error error{ErrorCode::kWrongOffset, "the file of the upload was lost: it begins anew"};
         error.members = {{"upload_offset", "0"}};
-        part->respond(tl::unexpected(std::move(error)));
+        answer(*part, tl::unexpected(std::move(error)));
       });
 }
 

@@ -72,8 +72,11 @@ void Uploads::step(const IncomingPart& part, Op op, Isolation isolation,
         not_yet.final = false;
         return not_yet;
       },
-      [result, then = std::move(then), respond = part.respond](Outcome outcome) {
-        if (!outcome || !*result) return respond(std::move(outcome));
+      [result, then = std::move(then), respond = part.respond, file = part.file](Outcome outcome) {
+        if (!outcome || !*result) {
+          if (file) file->unlock();
+          return respond(std::move(outcome));
+        }
         then(std::move(**result));
       },
       isolation);

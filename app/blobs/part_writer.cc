@@ -21,7 +21,7 @@
 namespace muster {
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kWriterThreads = 2;
 constexpr std::size_t kMostHashes = 4096;
 constexpr std::size_t kReadBytes = 256U << 10;
 constexpr std::size_t kSumBytes = 32;
@@ -96,9 +96,11 @@ UploadFile::UploadFile(std::string uid, std::string path, int fd)
 
 UploadFile::~UploadFile() { ::close(fd_); }
 
+void UploadFile::unlock() const { ::flock(fd_, LOCK_UN); }
+
 PartWriter::PartWriter(BlobPlace& place, std::size_t most_waiting)
     : place_(place), most_waiting_(most_waiting) {
-  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < kWriterThreads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 PartWriter::~PartWriter() { stop(); }

@@ -17,11 +17,14 @@
 
 namespace muster {
 
-// The file of an upload, locked against everybody else until this goes: other requests, and other
-// processes that share the place. A connection or process that dies holds nothing.
+// The file of an upload, locked against everybody else until it is unlocked or this goes: other
+// requests, and other processes that share the place. A connection or process that dies holds
+// nothing.
 class UploadFile {
  public:
   ~UploadFile();
+  // Nothing is written by this any more.
+  void unlock() const;
   UploadFile(const UploadFile&) = delete;
   UploadFile& operator=(const UploadFile&) = delete;
 

@@ -62,29 +62,15 @@ std::string readAll(int fd, const std::function<bool(std::string_view)>& take) {
   }
 }
 
-// The artifact of that name: the path of its content, or its value.
-struct FoundContent {
-  std::string path;
-  std::optional<std::string> value;
-};
-
-tl::expected<FoundContent, int> findContent(const WantedContent& wanted, ApiClient& api,
-                                            Terminal& terminal) {
-  if (wanted.job.empty()) {
-    return FoundContent{apiPath({"v1", "resources", wanted.name, "content"}), {}};
+std::string contentPathOf(const WantedContent& wanted, ApiClient& api) {
+  if (wanted.job.empty()) return apiPath({"v1", "resources", wanted.name, "content"});
+  // A running job has its artifacts as resources only.
+  const std::string resource =
+      apiPath({"v1", "resources", "jobs/" + wanted.job + "/" + wanted.name});
+  if (const auto found = api.send({.path = resource}); found && found->ok()) {
+    return resource + "/content";
   }
-  const auto reply =
-      call(api, terminal, {.path = apiPath({"v1", "jobs", wanted.job, "artifacts"})});
-  if (!reply) return tl::unexpected(reply.error());
-  for (const auto& item : itemsOf(reply->json.root(), "items")) {
-    if (textOf(item, "name") != wanted.name) continue;
-    if (const auto value = member(item, "value"))
-      return FoundContent{"", std::string(value->raw())};
-    const std::string uid = textOf(item, "uid"), id = textOf(item, "resource_id");
-    return FoundContent{apiPath({"v1", "resources", uid.empty() ? id : uid, "content"}), {}};
-  }
-  terminal.err << fmt::format("the job handed back no artifact {}\n", printable(wanted.name));
-  return tl::unexpected(kExitFailed);
+  return apiPath({"v1", "jobs", wanted.job, "artifacts", wanted.name});
 }
 
 int printContent(const std::string& path, ApiClient& api, Terminal& terminal) {
@@ -194,25 +180,9 @@ int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
 }
 
 int run(const ArtifactGetCommand& command, ApiClient& api, Terminal& terminal) {
-  const auto found = findContent(wantedContent(command.what), api, terminal);
-  if (!found) return found.error();
-  const bool is_stdout = command.file == "-";
-  if (!found->value) {
-    return is_stdout ? printContent(found->path, api, terminal)
-                     : saveContent(found->path, command.file, api, terminal);
-  }
-  if (is_stdout) {
-    terminal.out << *found->value << "\n";
-    return kExitOk;
-  }
-  const Descriptor file(
-      ::open(command.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  const std::string text = *found->value + "\n";
-  if (!file.isOpen() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return sayFault(terminal, command.file);
-  }
-  return kExitOk;
+  const std::string path = contentPathOf(wantedContent(command.what), api);
+  return command.file == "-" ? printContent(path, api, terminal)
+                             : saveContent(path, command.file, api, terminal);
 }
 
 int run(const ArtifactListCommand& command, ApiClient& api, Terminal& terminal) {

@@ -15,7 +15,7 @@ namespace muster {
 
 struct CommandLine;
 
-// In the command of a job these use the token of its worker.
+// In the command of a job these use the token of its worker; lists are not for that.
 struct AboutResources {};
 
 struct ArtifactPutCommand : AboutResources {
@@ -32,11 +32,11 @@ struct ArtifactGetCommand : AboutResources {
   std::string file = "-";
 };
 
-struct ArtifactListCommand : AboutResources {
+struct ArtifactListCommand {
   std::string job;
 };
 
-struct ResourceListCommand : AboutResources {
+struct ResourceListCommand {
   std::string scope, type, holder, state, tenant, job;
   std::size_t limit = 50;
 };

@@ -1,9 +1,9 @@
 #include "app/metrics/metrics.h"
 
 #include <fmt/format.h>
-#include <array>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <unordered_set>
 #include <utility>
@@ -12,15 +12,6 @@
 
 namespace muster {
 namespace {
-
-constexpr std::array kHolderKinds = {Holder::Kind::kStore, Holder::Kind::kExternal,
-                                     Holder::Kind::kHost, Holder::Kind::kWorker};
-constexpr std::array kLivingStates = {ResourceState::kUploading, ResourceState::kActive,
-                                      ResourceState::kStale, ResourceState::kEvicting};
-constexpr std::array kEvictionReasons = {
-    resource_reason::kExpired,       resource_reason::kPressure, resource_reason::kReleased,
-    resource_reason::kScopeReleased, resource_reason::kDeleted,  resource_reason::kReplaced,
-    resource_reason::kUploadExpired};
 
 const std::vector<double> kRequestBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                             0.25,   0.5,   1,      2.5,   5,    10,    30};

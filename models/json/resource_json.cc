@@ -12,7 +12,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMostResourceMetadata = 16'384;
-constexpr double kMostTtlSeconds = 365.0 * 24 * 3600;
+constexpr double kLongestResourceTtl = 365.0 * 24 * 3600;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 
 bool isSha256(std::string_view text) {
@@ -41,7 +41,7 @@ void readContent(ObjectReader& in, NewResource& made) {
   if (!std::all_of(made.mime.begin(), made.mime.end(), is_header_text)) {
     in.fault("mime", "invalid", "must be of visible ASCII and blanks");
   }
-  if (const auto seconds = in.number("ttl_seconds", 1, kMostTtlSeconds)) {
+  if (const auto seconds = in.number("ttl_seconds", 1, kLongestResourceTtl)) {
     made.ttl = Millis(std::llround(*seconds * 1000.0));
   }
   if (const auto metadata = in.object("metadata")) {

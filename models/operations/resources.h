@@ -183,7 +183,7 @@ Result<FindContent::Reply> run(const FindContent& op, Store& store);
 // --- Duties, each for a bounded number of rows; how many there were.
 
 // Past their time to live, of the leader: idle resources are evicted, leases and uploads that are
-// over end.
+// over end; so do jobs that wait for what is gone (`resource_lost`).
 struct ExpireResources {
   int limit = 500;
   using Reply = std::int64_t;

@@ -7,10 +7,10 @@ namespace muster {
 namespace {
 
 constexpr Sql kSumWorkerResources{
-    "SELECT coalesce(pool_id, ''), CAST(sum(coalesce(disk_bytes_in_use, 0)) AS BIGINT), "
-    "CAST(sum(coalesce(mem_bytes_in_use, 0)) AS BIGINT) FROM workers WHERE ended_at IS NULL "
-    "AND (disk_bytes_in_use IS NOT NULL OR mem_bytes_in_use IS NOT NULL) "
-    "GROUP BY coalesce(pool_id, '')"};
+    "SELECT coalesce(w.pool_id, ''), CAST(sum(coalesce(w.disk_bytes_in_use, 0)) AS BIGINT), "
+    "CAST(sum(coalesce(w.mem_bytes_in_use, 0)) AS BIGINT) FROM workers w "
+    "WHERE w.ended_at IS NULL AND (w.disk_bytes_in_use IS NOT NULL "
+    "OR w.mem_bytes_in_use IS NOT NULL) GROUP BY coalesce(w.pool_id, '')"};
 
 tl::unexpected<Error> noHost(const std::string& name) {
   return fail(ErrorCode::kNotFound, "there is no host '" + name + "'");

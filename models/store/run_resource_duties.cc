@@ -1,5 +1,6 @@
 #include "models/operations/resources.h"
 #include "models/store/sql/resource_leases.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/resource_rows.h"
 #include "models/store/store.h"
 
@@ -13,6 +14,9 @@ constexpr Sql kDueResources{
 constexpr Sql kLateUploads{MUSTER_SELECT_RESOURCE
                            "WHERE r.uploaded_at IS NOT NULL AND r.uploaded_at <= $1 "
                            "ORDER BY r.uploaded_at, r.resource_seq LIMIT $2"};
+constexpr Sql kMissedResources{
+    "SELECT resource_seq FROM resources WHERE ref_count > 0 AND state IN ('evicted', 'lost') "
+    "ORDER BY resource_seq LIMIT $1"};
 // The record of one that jobs still refer to stays until they have ended.
 constexpr Sql kRemoveGone{
     "DELETE FROM resources WHERE resource_seq IN (SELECT resource_seq FROM resources "
@@ -23,10 +27,27 @@ constexpr Sql kCountsOfResources{
 constexpr Sql kBlobBytes{"SELECT blob_bytes FROM places WHERE place_id = $1"};
 constexpr Sql kCountUploads{"SELECT count(*) FROM resources WHERE uploaded_at > 0"};
 
+// Jobs that wait for what is gone; those that are claimed may end well, or wait again.
+std::int64_t endReadersOfGone(int limit, Store& store) {
+  std::vector<std::int64_t> gone;
+  {
+    auto rows = store.session.db.query(kMissedResources, limit);
+    while (rows.next()) gone.push_back(rows->integer(0));
+  }
+  std::int64_t count = 0;
+  ResourceRefs refs(store.session);
+  for (const std::int64_t resource : gone) {
+    if (count >= limit) break;
+    count += refs.endReaders(resource, limit - static_cast<int>(count));
+  }
+  return count;
+}
+
 }  // namespace
 
 Result<std::int64_t> run(const ExpireResources& op, Store& store) {
   SqlConnection& db = store.session.db;
+  store.settleEnded();
   std::int64_t count = ResourceLeases(store.session).endDue(op.limit);
   ResourceRows resources(store.session);
   for (auto& row : ResourceRows::readAll(db.query(kDueResources, store.now(), op.limit))) {
@@ -42,7 +63,7 @@ Result<std::int64_t> run(const ExpireResources& op, Store& store) {
     }
     ++count;
   }
-  return count;
+  return count + endReadersOfGone(op.limit, store);
 }
 
 Result<std::int64_t> run(const RemoveGoneResources& op, Store& store) {

@@ -8,6 +8,7 @@
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/resource_access.h"
 #include "models/store/sql/resource_leases.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/resource_rows.h"
 #include "models/store/store.h"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr Millis kMostTtl = std::chrono::hours(24 * 365);
 constexpr Millis kLeaseTtl = Seconds(300);
 constexpr int kScopeStep = 1000;
+constexpr int kReadersAtOnce = 1000;
 constexpr int kResourceLooks = 500;
 constexpr int kMostResourceLooks = 20'000;  // for one page, where a filter passes over much
 
@@ -236,7 +238,14 @@ Result<Resource> run(const DeleteResource& op, Store& store) {
     return fail(ErrorCode::kResourceInUse, fmt::format("{} jobs refer to resource '{}'",
                                                        row->resource.ref_count, row->resource.id));
   }
-  ResourceRows(store.session).evict(*row, resource_reason::kDeleted, op.force);
+  ResourceRows resources(store.session);
+  resources.evict(*row, resource_reason::kDeleted, op.force);
+  if (op.force && row->resource.ref_count > 0) {
+    // Those that are more than that end with the next ticks (ExpireResources).
+    ResourceRefs(store.session).endReaders(row->seq, kReadersAtOnce);
+    store.settleEnded();
+    row = resources.at(row->seq).value();
+  }
   return asShown(*std::move(row), store);
 }
 

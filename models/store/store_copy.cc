@@ -44,7 +44,7 @@ struct Table {
   std::string count, select, insert;
 };
 
-Kind kindOf(std::string_view type) {
+Kind columnKindOf(std::string_view type) {
   return type == "INTEGER" ? Kind::kInteger : type == "REAL" ? Kind::kReal : Kind::kText;
 }
 
@@ -55,7 +55,7 @@ Table describe(SqlConnection& from, const std::string& name) {
   std::vector<std::pair<std::int64_t, std::string>> key;
   auto rows = from.query(kColumns, name);
   while (rows.next()) {
-    table.columns.push_back({rows->string(0), kindOf(rows->text(1))});
+    table.columns.push_back({rows->string(0), columnKindOf(rows->text(1))});
     names.push_back(rows->string(0));
     marks.push_back(fmt::format("${}", names.size()));
     if (rows->integer(2) > 0) key.emplace_back(rows->integer(2), rows->string(0));

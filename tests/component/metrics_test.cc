@@ -137,6 +137,43 @@ TEST(MetricsOfFlows, tell_how_many_there_are) {
   EXPECT_TRUE(shows(metrics, R"(muster_flows{status="failed"} 0)")) << "as they are now";
 }
 
+TEST(MetricsOfResources, tell_how_many_there_are) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="host",state="stale"} 0)"));
+  metrics.setResources({{{"store", ResourceState::kActive, 3, 30},
+                         {"store", ResourceState::kEvicting, 1, 4},
+                         {"worker", ResourceState::kActive, 2, 0}},
+                        50,
+                        7});
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="active"} 3)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="evicting"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="worker",state="active"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_bytes{holder="store"} 34)"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_bytes 50"));
+  EXPECT_TRUE(shows(metrics, "muster_uploads_open 7"));
+}
+
+TEST(MetricsOfResources, count_why_they_went) {
+  Metrics metrics;
+  withRoutes(metrics);
+  const auto gone = [&](std::string_view type, const std::string& details, const char* job) {
+    Event event;
+    event.type = type;
+    event.details = details;
+    event.job = job;
+    metrics.countEvents(std::vector{event});
+  };
+  gone(event_type::kResourceEvicted, R"({"uid":"u~1","reason":"expired"})", "");
+  gone(event_type::kResourceEvicted, R"({"uid":"u~2","reason":"expired"})", "j");
+  gone(event_type::kResourceEvicted, R"({"uid":"reason","reason":"deleted"})", "");
+  gone(event_type::kResourceLost, R"({"uid":"u~3","reason":"host_lost"})", "");
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="expired"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="deleted"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="pressure"} 0)"));
+  EXPECT_TRUE(shows(metrics, "muster_resources_lost_total 1"));
+}
+
 TEST(MetricsOfFlows, count_their_ends_and_how_long_they_took) {
   Metrics metrics;
   withRoutes(metrics);

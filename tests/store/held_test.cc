@@ -331,9 +331,8 @@ TEST_P(HeldTest, live_workers_are_summed_by_pool) {
   beat(inMemory(10)), beat(inMemory(20), "x"), beat(inMemory(5), "v");
   const auto sums = [this] {
     std::map<std::string, std::int64_t> by_pool;
-    for (const auto& sum : read([](Store& s) { return run(SumWorkerResources{}, s); }).value()) {
-      by_pool[sum.pool] = sum.mem_bytes;
-    }
+    const auto found = read([](Store& s) { return run(SumWorkerResources{}, s); });
+    for (const auto& sum : *found) by_pool[sum.pool] = sum.mem_bytes;
     return by_pool;
   };
   EXPECT_EQ(sums(), (std::map<std::string, std::int64_t>{{"p", 30}, {"q", 5}}));

@@ -325,7 +325,7 @@ TEST_P(HostTest, a_host_that_holds_nothing_is_forgotten_in_the_end) {
   const auto remove = [this] { return act(RemoveOldHosts{clock.now() - 1h}).value(); };
   clock.advance(2h);
   EXPECT_EQ(remove(), 0);
-  act(ForgetHost{"h"}).value();
+  EXPECT_TRUE(act(ForgetHost{"h"}));
   tend();
   sync(page({}));
   clock.advance(2h);

@@ -163,7 +163,7 @@ TEST_P(RefTest, refs_go_with_their_job) {
   make("a");
   const Job pending = pushRefs({"a"}), done = pushRefs({"a"});
   complete(claimId(done.id)).value();
-  write([&](Store& s) { return s.jobs().remove(done.id); }).value();
+  EXPECT_TRUE(write([&](Store& s) { return s.jobs().remove(done.id); }));
   EXPECT_EQ(seen("a"), "active 1");
   EXPECT_EQ(purge({JobStatus::kPending}), 1);
   EXPECT_EQ(seen("a"), "active 0");
@@ -173,7 +173,7 @@ TEST_P(RefTest, units_of_one_transaction_see_what_the_others_refer_to) {
   make("a");
   const Job old = pushRefs({"a"});
   write([&](Store& s) {
-    s.jobs().remove(old.id).value();
+    EXPECT_TRUE(s.jobs().remove(old.id));
     const auto pushed = run(PushJobs{PoolId("p"), {referring({"a"})}}, s).value();
     EXPECT_EQ(ResourceRows(s.session).find("a")->resource.ref_count, 1);
     s.jobs().cancel(pushed[0].job.id, "").value();
@@ -224,7 +224,7 @@ TEST_P(RefTest, refs_of_a_flow_are_checked_before_anything_is_made) {
   evict("a");
   EXPECT_EQ(codeOf(retryFlow()), ErrorCode::kResourceGone);
   EXPECT_EQ(flowState(), "cancelled:requested");
-  removeFlow().value();
+  EXPECT_TRUE(removeFlow());
 }
 
 TEST_P(RefTest, a_pool_can_have_refs_in_its_payload) {
@@ -237,6 +237,48 @@ TEST_P(RefTest, a_pool_can_have_refs_in_its_payload) {
   EXPECT_EQ(pushed.data, job.data);
   EXPECT_EQ(pushed.resource_refs, R"([{"resource_id":"r/1","type":"file"}])");
   EXPECT_EQ(seen("r/1"), "active 1");
+}
+
+TEST_P(RefTest, a_callback_finds_what_it_refers_to_or_ends) {
+  make("a");
+  CreateFlow flow;
+  flow.jobs = flowJobs("x");
+  flow.callback_pools = {PoolId("q")};
+  flow.callbacks = R"([{"when":"ended","job":{"pool_id":"q","data":1,)"
+                   R"("resource_refs":[{"resource_id":"a"}]}}])";
+  start(flow);
+  done("x");
+  settle();
+  EXPECT_EQ(seen("a"), "active 1");
+  const Job called = claim(1, "w", "q").at(0);
+  EXPECT_EQ(inputsOf(called), Names{"a=a"});
+  complete(called).value();
+  evict("a");
+  start(flow);
+  done("x");
+  settle();
+  const Job refused = allJobs("q").front();
+  EXPECT_EQ(refused.status, JobStatus::kPoisoned);
+  EXPECT_EQ(refused.reason, "resource_evicted");
+}
+
+TEST_P(RefTest, a_job_that_was_never_needed_refers_when_it_is_tried_after_all) {
+  make("a");
+  start("x", with<CreateFlow>([](auto& f) { f.open = true; }));
+  poison("x");
+  settle();
+  auto jobs = flowJobs("y after x");
+  jobs[0].job.refs = {{"a", "", ""}};
+  add(jobs).value();
+  close().value();
+  settle();
+  EXPECT_EQ(state("y"), "cancelled:upstream_failed");
+  EXPECT_EQ(seen("a"), "active 0");
+  retryFlow().value();
+  EXPECT_EQ(states(), "x=pending y=blocked");
+  EXPECT_EQ(seen("a"), "active 1");
+  done("x");
+  EXPECT_EQ(inputsOf(take("y")), Names{"a=a"});
 }
 
 }  // namespace

@@ -66,11 +66,14 @@ Resource ResourceTest::keep(const std::string& id, const std::string& sha256, st
 
 void ResourceTest::refer(const JobId& job, const std::string& name) {
   constexpr static Sql kRefer{
-      "INSERT INTO job_refs (job_seq, resource_seq, name) VALUES ($1, $2, 'in')"};
+      "INSERT INTO job_refs (job_seq, resource_seq, name, is_input) VALUES ($1, $2, 'in', 0)"};
+  constexpr static Sql kMark{"UPDATE jobs SET links = coalesce(links, 0) | 4 WHERE seq = $1"};
   write([&](Store& store) {
     ResourceRows resources(store.session);
     auto row = resources.find(name).value();
-    store.session.db.post(kRefer, store.jobs().load(job, false)->seq, row.seq);
+    const std::int64_t seq = store.jobs().load(job, false)->seq;
+    store.session.db.post(kRefer, seq, row.seq);
+    store.session.db.post(kMark, seq);
     resources.addUses(row, 1, 0);
   });
 }

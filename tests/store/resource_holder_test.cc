@@ -99,7 +99,8 @@ TEST_P(ResourceHolderTest, a_worker_sees_what_its_jobs_name_and_what_it_has) {
   EXPECT_EQ(codeOf(act(LeaseResource{.name = "named", .worker = "v", .by = w})),
             ErrorCode::kForbidden);
   Names listed;
-  for (const Resource& each : look(ListResources{.by = w}).value().resources) {
+  const auto page = look(ListResources{.by = w}).value();
+  for (const Resource& each : page.resources) {
     listed.push_back(each.id);
   }
   EXPECT_EQ(listed, Names({"named", "in-w", "on-h"}));

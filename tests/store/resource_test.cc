@@ -121,7 +121,8 @@ TEST_P(ResourceRecordTest, a_list_is_of_what_its_filters_name) {
   act(DeleteResource{"c"}).value();
   const auto ids = [&](const ListResources& op) {
     Names found;
-    for (const Resource& resource : look(op).value().resources) found.push_back(resource.id);
+    const auto page = look(op).value();
+    for (const Resource& resource : page.resources) found.push_back(resource.id);
     return found;
   };
   EXPECT_EQ(ids({.resource_id = "a"}), Names({"a"}));

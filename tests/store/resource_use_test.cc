@@ -1,4 +1,3 @@
-#include "models/store/sql/resource_leases.h"
 #include "tests/store/resource_fixture.h"
 
 namespace muster::test {
@@ -98,11 +97,7 @@ TEST_P(ResourceUseTest, a_lease_of_a_job_ends_with_the_try) {
       lease({.name = "r", .job = job.id, .lease_token = job.lease_token, .ttl = Millis(60s)});
   EXPECT_EQ(again.lease_id, held.lease_id);
   EXPECT_EQ(again.expires_at, clock.now() + 60s);
-  write([&](Store& store) {
-    const auto row = store.jobs().load(job.id, false);
-    EXPECT_NE(row->links & job_link::kHasLeases, 0);
-    ResourceLeases(store.session).endOfTry(row->seq);
-  });
+  complete(job).value();
   EXPECT_EQ(find("r").lease_count, 0);
 }
 
@@ -160,16 +155,22 @@ TEST_P(ResourceUseTest, a_ref_keeps_its_resource) {
   EXPECT_EQ(find("r").expires_at, clock.now() + 3600s);
 }
 
-TEST_P(ResourceUseTest, force_deletes_what_jobs_refer_to) {
+TEST_P(ResourceUseTest, force_ends_the_jobs_that_wait_for_a_resource) {
   keep("r");
-  const Job job = push();
-  refer(job.id, "r");
+  const Job runs = pushAndClaim(), waits = push();
+  refer(runs.id, "r"), refer(waits.id, "r");
   lease({"r"});
   const Resource gone = act(DeleteResource{"r", true, {.is_admin = true}}).value();
   EXPECT_EQ(gone.state, ResourceState::kEvicted);
   EXPECT_EQ(gone.lease_count, 0);
+  EXPECT_EQ(gone.ref_count, 1) << "of the job that runs";
+  EXPECT_EQ(job(waits.id).status, JobStatus::kPoisoned);
+  EXPECT_EQ(job(waits.id).reason, "resource_lost");
   EXPECT_EQ(act(RemoveGoneResources{clock.now() + 1s}).value(), 0) << "a job still names it";
-  forget(job.id, "r");
+  EXPECT_EQ(act(ExpireResources{}).value(), 0) << "the job may end well";
+  release(runs).value();
+  EXPECT_EQ(act(ExpireResources{}).value(), 1);
+  EXPECT_EQ(job(runs.id).reason, "resource_lost");
   EXPECT_EQ(act(RemoveGoneResources{clock.now() + 1s}).value(), 1);
 }
 

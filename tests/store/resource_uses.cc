@@ -1,6 +1,8 @@
 #include "tests/store/resource_uses.h"
 
-#include "models/store/sql/resource_leases.h"
+#include "models/operations/hosts.h"
+#include "models/store/sql/hosts.h"
+#include "models/store/sql/resource_rows.h"
 
 namespace muster::test {
 namespace {
@@ -35,7 +37,6 @@ class ResourceUse {
       EXPECT_TRUE(run(ReleaseResource{names_[0], lease.lease_id}, s));
       EXPECT_TRUE(
           run(LeaseResource{.name = names_[0], .job = id, .lease_token = job.lease_token}, s));
-      ResourceLeases(s.session).endOfTry(s.jobs().load(id, false)->seq);
       EXPECT_TRUE(run(TouchResource{names_[0]}, s));
       EXPECT_TRUE(run(ReleaseScope{"job:" + id.str(), rw}, s));
       EXPECT_FALSE(run(ReleaseScope{"flow:none", rw}, s));
@@ -61,6 +62,49 @@ class ResourceUse {
     });
     EXPECT_TRUE(seen) << seen.error().detail;
   }
+  void tellOfHolders() {
+    SyncHost sync{.host = "rh", .folder_id = "f", .data_dir = "/d"};
+    sync.disk_bytes_in_use = 1'000'000;
+    write([&](Store& s) {
+      const std::string uid = run(FindResource{"host:rh/0"}, s).value().uid;
+      sync.resources = {{uid, 3, ""}, {"u~none", 3, ""}};
+      EXPECT_EQ(run(sync, s).value().unknown, Names{"u~none"});
+      sync.complete = true;
+      EXPECT_EQ(run(sync, s).value().evict, Names{uid});
+      EXPECT_TRUE(run(TendHolders{}, s));
+    });
+    write([](Store& s) {
+      WorkerChange beat;
+      beat.metrics = "{}";
+      beat.use.mem_bytes = std::int64_t{1} << 50;
+      EXPECT_EQ(s.workers().heartbeat(WorkerId("rw"), beat).value().commands.size(), 1U);
+      beat.use = {};
+      beat.removed = {"worker:rw/0"};
+      EXPECT_TRUE(s.workers().heartbeat(WorkerId("rw"), beat).value().commands.empty());
+    });
+    write([this](Store& s) {
+      put(s, {Holder::Kind::kWorker, "rw"}, 2);
+      Worker silent = s.workers().find(WorkerId("rw")).value();
+      s.workers().end(silent, worker_status::kLost, "no heartbeat");
+      EXPECT_TRUE(run(TendHolders{}, s));
+      NewWorker again = newWorker("rw", "rh");
+      again.mode = "loop";
+      s.workers().registerWorker(again);
+      put(s, {Holder::Kind::kWorker, "rw"}, 3), put(s, {Holder::Kind::kHost, "rh"}, 3);
+    });
+    const Status seen = storage_.readAndWait([](Store& s) {
+      EXPECT_TRUE(run(ListHosts{}, s));
+      EXPECT_TRUE(run(FindHost{"rh"}, s));
+      EXPECT_TRUE(run(SumWorkerResources{}, s));
+      EXPECT_EQ(Hosts(s.session).stateOf("nowhere"), HostState::kLost);
+    });
+    EXPECT_TRUE(seen) << seen.error().detail;
+    write([](Store& s) {
+      EXPECT_TRUE(run(ForgetHost{"rh"}, s));
+      EXPECT_TRUE(run(TendHolders{}, s));
+      EXPECT_TRUE(run(RemoveOldHosts{s.now()}, s));
+    });
+  }
   void end() {
     write([&](Store& s) {
       EXPECT_TRUE(run(DeleteResource{names_[0]}, s));
@@ -79,13 +123,14 @@ class ResourceUse {
  private:
   void put(Store& s, const Holder& holder, int number) {
     NewResource given;
-    given.id = holder.text() + "/" + std::to_string(number);
+    const bool is_elsewhere = holder.kind == Holder::Kind::kExternal;
+    if (is_elsewhere) given.id = "external/" + std::to_string(number);
     given.type = "file";
     given.holder = holder;
     if (number % 2 == 0) given.scope = "scope";
     const auto made = run(RegisterResource{given}, s);
     ASSERT_TRUE(made) << made.error().detail;
-    names_.push_back(given.id);
+    names_.push_back(made->resource.id);
   }
   void upload(const std::string& sha256, std::int64_t bytes) {
     std::string uid;
@@ -132,6 +177,7 @@ void useResources(Storage& storage, FakeBlobs& blobs, int count) {
   ResourceUse use(storage, blobs, count);
   use.make();
   use.use();
+  use.tellOfHolders();
   use.end();
 }
 

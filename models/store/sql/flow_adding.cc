@@ -242,10 +242,11 @@ Status FlowAdding::planPools(Plan& plan, std::span<const PoolId> more_pools) {
 
 Status FlowAdding::planRefs(Plan& plan, const Level& level) {
   ResourceRefs refs(s_);
-  const Pool to_be_made{.settings = s_.rules.pool_defaults};
+  Pool to_be_made;
+  to_be_made.settings = s_.rules.pool_defaults;
   for (Planned& job : plan.jobs) {
     NewJob& given = job.given.job;
-    if (job.ended_as != EndedAs::kItself || !mayHaveRefs(given)) continue;
+    if (!mayHaveRefs(given)) continue;
     const auto& known = plan.pools.at(job.given.pool.str());
     const Pool& pool = known ? *known : to_be_made;
     const std::string pointer = fmt::format("/jobs/{}", job.place);
@@ -265,7 +266,7 @@ void FlowAdding::giveResources(FlowJobsAdded& reply, std::span<Planned> jobs) {
   std::vector<JobRow> with_inputs;
   std::map<std::int64_t, std::size_t> places;
   for (Planned& job : jobs) {
-    if (!job.refs.empty()) refs.add(job.row.seq, job.refs);
+    if (!job.refs.empty()) refs.add(job.row.seq, job.refs, !isFinished(job.row.job.status));
     if (job.row.job.status != JobStatus::kPending || job.given.inputs.empty()) continue;
     places.emplace(job.row.seq, job.place);
     with_inputs.push_back(std::move(job.row));

@@ -83,13 +83,8 @@ Error errorOf(RefFault fault, const Resource& resource, FieldError field) {
   if (fault == RefFault::kOtherTenant) {
     return {ErrorCode::kInvalid, "a job cannot refer to it", {std::move(field)}};
   }
-  Error error = resourceGone(resource).value();  // with the state
-  if (fault == RefFault::kNotStored) {
-    error.code = ErrorCode::kNotStored;
-    error.detail = field.detail;
-    error.members = {{"holder", JsonWriter().value(resource.holder.text()).take()},
-                     {"state", JsonWriter().value(name(resource.state)).take()}};
-  }
+  const bool is_gone = fault == RefFault::kGone;
+  Error error = is_gone ? resourceGone(resource).value() : notStored(resource).value();
   error.fields = {std::move(field)};
   return error;
 }
@@ -152,14 +147,14 @@ bool ResourceRefs::keepsAny(std::span<const Found> refs) {
   return std::any_of(refs.begin(), refs.end(), [](const Found& f) { return f.isRegistered(); });
 }
 
-void ResourceRefs::add(std::int64_t job, std::span<const Found> refs) {
+void ResourceRefs::add(std::int64_t job, std::span<const Found> refs, bool lives) {
   std::map<std::pair<std::int64_t, std::string>, bool> kept;
   for (const Found& found : refs) {
     if (!found.isRegistered() || !kept.try_emplace({found.row.seq, found.as}, true).second) {
       continue;
     }
     s_.db.post(kInsertRef, job, found.row.seq, found.as, 0);
-    s_.refs_added.push_back(found.row.seq);
+    if (lives) s_.refs_added.push_back(found.row.seq);
   }
 }
 

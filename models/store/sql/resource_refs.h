@@ -37,8 +37,8 @@ class ResourceRefs {
                                      const std::string& pointer);
   // Whether these give the row of the job job_link::kHasRefs.
   static bool keepsAny(std::span<const Found> refs);
-  // Keeps them for a job that was written.
-  void add(std::int64_t job, std::span<const Found> refs);
+  // Keeps them for a job that was written; one that has ended already counts when it lives again.
+  void add(std::int64_t job, std::span<const Found> refs, bool lives = true);
   // Keeps artifacts that became inputs of a living job.
   void addInputs(std::int64_t job, std::span<const InputRefs::Ref> inputs);
   // Of jobs that do not live: what they found for inputs is looked for anew.
