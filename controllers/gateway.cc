@@ -253,6 +253,8 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
         drogon::HttpResponse::newFileResponse(file.path, file.offset, file.length, false);
     if (exchange->file->statusCode() >= drogon::k400BadRequest) {
       outcome = fail(ErrorCode::kElsewhere, "the file of the content is not there, or is shorter");
+    } else if (exchange->method != "HEAD") {
+      parts_.metrics.countBlobRead(file.length);
     }
   }
   Reply reply;

@@ -94,7 +94,10 @@ void Uploads::write(const PartPtr& part) {
   writer_.write({part->file, from, bytes, part->sha256, part->is_last, part->request},
                 onThisLoop<Result<PartWriter::Written>>(
                     [this, part](const Result<PartWriter::Written>& written) {
-                      if (written) return tell(part, *written);
+                      if (written) {
+                        metrics_.countBlobWritten(part->request->body().size());
+                        return tell(part, *written);
+                      }
                       const Error& error = written.error();
                       if (error.code == ErrorCode::kWrongOffset) return beginAnew(part);
                       answer(*part, tl::unexpected(error));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/blobs/part_writer.h"
+#include "app/metrics/metrics.h"
 #include "controllers/gateway.h"
 #include "models/operations/resources.h"
 
@@ -32,8 +33,8 @@ struct IncomingPart {
 // event loop of the request and on the writer's threads; nothing blocks the loop.
 class Uploads {
  public:
-  Uploads(Gateway& gateway, BlobPlace& place, PartWriter& writer)
-      : gateway_(gateway), place_(place), writer_(writer) {}
+  Uploads(Gateway& gateway, BlobPlace& place, PartWriter& writer, Metrics& metrics)
+      : gateway_(gateway), place_(place), writer_(writer), metrics_(metrics) {}
 
   void take(IncomingPart part);
 
@@ -56,6 +57,7 @@ class Uploads {
   Gateway& gateway_;
   BlobPlace& place_;
   PartWriter& writer_;
+  Metrics& metrics_;
 };
 
 template <class Op>

@@ -220,6 +220,12 @@ void Metrics::setResources(CountResources::Reply resources) {
   resources_ = std::move(resources);
 }
 
+void Metrics::countTending(std::chrono::nanoseconds took) {
+  const std::lock_guard lock(mutex_);
+  tending_ += took;
+  ++tendings_;
+}
+
 void Metrics::countTrigger(const std::string& trigger) {
   const std::lock_guard lock(mutex_);
   ++trigger_fires_[trigger];
@@ -422,6 +428,15 @@ void Metrics::exposeResources(Exposition& out) const {
   out.sample("", resources_lost_);
   out.family("muster_blob_bytes", "gauge", "Bytes of blobs in the folder of this node.");
   out.sample("", resources_.blob_bytes);
+  out.family("muster_blob_bytes_max", "gauge", "Bytes of blobs that the folder may hold.");
+  out.sample("", resources_.blob_bytes_max);
+  out.family("muster_blob_read_bytes_total", "counter", "Bytes of content that were asked for.");
+  out.sample("", blob_bytes_read_.load());
+  out.family("muster_blob_written_bytes_total", "counter", "Bytes of content that were written.");
+  out.sample("", blob_bytes_written_.load());
+  out.family("muster_resource_gc_seconds", "summary", "Time to tend the folder of blobs.");
+  out.suffixed("_sum", "", std::chrono::duration<double>(tending_).count());
+  out.suffixed("_count", "", tendings_);
   out.family("muster_uploads_open", "gauge", "Uploads that are not complete.");
   out.sample("", resources_.uploads_open);
 }

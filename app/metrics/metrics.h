@@ -52,6 +52,9 @@ class Metrics {
   // As the store tells of them now.
   void setFlows(CountFlows::Reply flows);
   void setResources(CountResources::Reply resources);
+  void countBlobRead(std::uint64_t bytes) { blob_bytes_read_ += bytes; }
+  void countBlobWritten(std::uint64_t bytes) { blob_bytes_written_ += bytes; }
+  void countTending(std::chrono::nanoseconds took);
   // It was deleted, here or by another node.
   void forgetPool(const std::string& pool);
 
@@ -117,12 +120,16 @@ class Metrics {
   CountResources::Reply resources_;                                          // guarded by mutex_
   ByName evictions_;                                                         // guarded by mutex_
   std::uint64_t resources_lost_ = 0;                                         // guarded by mutex_
+  std::chrono::nanoseconds tending_{};                                       // guarded by mutex_
+  std::uint64_t tendings_ = 0;                                               // guarded by mutex_
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::uint64_t> hook_calls_;  // guarded by mutex_
   std::map<std::string, std::uint64_t, std::less<>> webhook_tries_;          // guarded by mutex_
   std::atomic<std::int64_t> pending_webhooks_ = 0;
+  std::atomic<std::uint64_t> blob_bytes_read_ = 0;
+  std::atomic<std::uint64_t> blob_bytes_written_ = 0;
 };
 
 }  // namespace muster

@@ -243,7 +243,7 @@ void Service::wire(std::string worker_key, const std::string& address_key) {
 }
 
 void Service::wireResources(const std::string& address_key) {
-  uploads_ = std::make_unique<Uploads>(*gateway_, *place_, *part_writer_);
+  uploads_ = std::make_unique<Uploads>(*gateway_, *place_, *part_writer_, *metrics_);
   resources_ = std::make_unique<ResourceController>([this] { return node_.advertisedUrl(port_); },
                                                     address_key);
   content_ = std::make_unique<ContentController>(*gateway_, *uploads_, *place_, address_key);

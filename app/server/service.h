@@ -179,6 +179,8 @@ class Service {
   std::atomic<bool> ticking_ = false;
   std::atomic<bool> tending_ = false;
   std::atomic<bool> tending_place_ = false;
+  std::chrono::nanoseconds tending_since_{};  // guarded by tending_place_
+  Time place_settled_;  // of a step of it whose commit is on the disk; guarded by tending_place_
   std::atomic<int> port_ = 0;             // set by begin()
   std::chrono::nanoseconds announced_{};  // when the place was last announced; the main loop's
   std::chrono::nanoseconds tended_{};     // when it was last tended; likewise

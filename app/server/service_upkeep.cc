@@ -76,6 +76,7 @@ void Service::announcePlace() {
 // may not know of it looks at a part of the folder each time.
 void Service::tendPlace() {
   if (tending_place_.exchange(true)) return;
+  tending_since_ = clock_.monotonic();
   const bool posted = part_writer_->post([this] {
     const Time before = clock_.now() - kStrayAge;
     tendStrays(place_->nextOldBlobs(before, kStraysAtOnce),
@@ -85,22 +86,24 @@ void Service::tendPlace() {
 }
 
 void Service::tendStrays(std::vector<std::string> blobs, std::vector<std::string> uploads) {
-  auto more = std::make_shared<bool>(false);
+  auto tended = std::make_shared<TendPlace::Reply>();
   auto gone = std::make_shared<std::vector<std::string>>();
   storage_->write(
-      [more, gone, blobs = std::move(blobs), uploads = std::move(uploads)](Store& store) {
-        const auto tended = run(TendPlace{.strays = blobs}, store);
-        *more = tended && tended->more;
+      [tended, gone, settled = place_settled_, blobs = std::move(blobs),
+       uploads = std::move(uploads)](Store& store) {
+        *tended = *run(TendPlace{.strays = blobs, .settled = settled}, store);
         *gone = run(FindStrayUploads{uploads}, store).value_or(std::vector<std::string>());
       },
-      [this, more, gone](const Status& status) {
+      [this, tended, gone](const Status& status) {
         if (!status) {
           log_.error("the folder of blobs was not tended", {{"detail", status.error().detail}});
           tending_place_ = false;
           return;
         }
+        place_settled_ = tended->at;
         for (const std::string& uid : *gone) part_writer_->remove(uid);
-        if (*more) return tendStrays({}, {});
+        if (tended->more) return tendStrays({}, {});
+        metrics_->countTending(clock_.monotonic() - tending_since_);
         tending_place_ = false;
       });
 }

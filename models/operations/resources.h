@@ -210,10 +210,15 @@ Status run(const AnnouncePlace& op, Store& store);
 // the high watermark idle resources are evicted, longest unused first, down to the low one.
 // `strays` are blobs in the folder that are old enough to have a row; those without one are
 // removed. While the files are more than the place may have, the grace is not waited for.
+// A file that is removed is gone at once, but that nobody uses it is on the disk only when the
+// operation that said so is answered. So `settled` is the `at` of a step that has been answered:
+// only blobs that had no user before are removed. Absent: all that have none.
 struct TendPlace {
   std::vector<std::string> strays = {};
   int limit = 200;
+  std::optional<Time> settled = {};
   struct Reply {
+    Time at;                   // of this step
     std::int64_t removed = 0;  // files
     std::int64_t evicted = 0;  // resources
     bool more = false;
@@ -237,8 +242,9 @@ struct CountResources {
     std::int64_t bytes = 0;
   };
   struct Reply {
-    std::vector<Count> counts;    // of the living
-    std::int64_t blob_bytes = 0;  // in this node's place
+    std::vector<Count> counts;        // of the living
+    std::int64_t blob_bytes = 0;      // in this node's place
+    std::int64_t blob_bytes_max = 0;  // that may be there
     std::int64_t uploads_open = 0;
   };
 };

@@ -204,7 +204,8 @@ Result<TendPlace::Reply> run(const TendPlace& op, Store& store) {
   ResourcePlaces places(store.session);
   places.adopt(op.strays);
   const auto evicted = places.evictAboveWatermark(op.limit);
-  const auto removed = places.collect(op.limit);
+  const auto removed = places.collect(op.limit, op.settled.value_or(Time::max()));
+  reply.at = store.now();
   reply.evicted = evicted.count;
   reply.removed = removed.count;
   reply.more = evicted.more || removed.more;

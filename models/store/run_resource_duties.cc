@@ -85,6 +85,7 @@ Result<CountResources::Reply> run(const CountResources&, Store& store) {
   if (const BlobFiles* here = store.rules().resources.blobs) {
     auto rows = db.query(kBlobBytes, here->placeId());
     if (rows.next()) reply.blob_bytes = rows->integer(0);
+    reply.blob_bytes_max = store.rules().resources.max_disk_bytes;
   }
   auto rows = db.query(kCountUploads);
   if (rows.next()) reply.uploads_open = rows->integer(0);

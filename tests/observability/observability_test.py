@@ -65,6 +65,9 @@ class Service:
             {"name": "b", "pool_id": self.POOL, "data": 2, "after": ["a"]}]})
         flow = json.loads(flow)["flow"]["flow_id"]
         self.call("GET", f"/v1/flows/{flow}?wait_seconds=30")
+        resource = json.loads(self.call("POST", "/v1/resources", {"type": "file"}))["uid"]
+        self.call("PUT", f"/v1/resources/{resource}/content", "four")
+        self.call("GET", f"/v1/resources/{resource}/content")
         self.call("POST", "/v1/tick")
 
 
@@ -106,9 +109,10 @@ class Observability(unittest.TestCase):
             self.assertIn(f"\n{line}\n", self.metrics)
 
     def test_resources_are_counted(self):
-        for line in ('muster_resources{holder="store",state="uploading"} 0', 'muster_resource_bytes{holder="store"} 0',
+        for line in ('muster_resources{holder="store",state="active"} 1', 'muster_resource_bytes{holder="store"} 6',
                      'muster_resource_evictions_total{reason="expired"} 0', 'muster_resources_lost_total 0',
-                     'muster_blob_bytes 0', 'muster_uploads_open 0'):
+                     'muster_blob_bytes 6', 'muster_blob_bytes_max 21474836480', 'muster_blob_written_bytes_total 6',
+                     'muster_blob_read_bytes_total 6', 'muster_uploads_open 0'):
             self.assertIn(f"\n{line}\n", self.metrics)
 
     def test_no_job_or_worker_is_named(self):

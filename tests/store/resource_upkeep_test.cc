@@ -86,6 +86,22 @@ TEST_P(ResourceUpkeepTest, a_file_that_cannot_be_removed_is_in_nobodys_way) {
   EXPECT_EQ(tend().removed, 1);
 }
 
+TEST_P(ResourceUpkeepTest, bytes_whose_last_use_may_be_undone_by_a_crash_stay) {
+  withRules([](ResourceRules& r) { r.blob_grace = Millis(0); });
+  keep("a", sum('a'));
+  clock.advance(1s);
+  const Time before = act(TendPlace{}).value().at;
+  act(DeleteResource{"a"}).value();
+  const auto too_early = act(TendPlace{.settled = before}).value();
+  EXPECT_EQ(too_early.removed, 0);
+  EXPECT_TRUE(too_early.more) << "with the next step";
+  EXPECT_TRUE(blobs.has(sum('a')));
+  clock.advance(1ms);
+  const Time after = act(TendPlace{.settled = before}).value().at;
+  EXPECT_EQ(act(TendPlace{.settled = after}).value().removed, 1);
+  EXPECT_FALSE(blobs.has(sum('a')));
+}
+
 TEST_P(ResourceUpkeepTest, files_without_a_row_are_removed_like_others) {
   keep("a", sum('a'));
   blobs.blobs.insert(sum('f'));

@@ -96,7 +96,7 @@ ResourcePlaces::Step ResourcePlaces::evictAboveWatermark(int limit) {
   return evictIdle(used - percent(rules.max_disk_bytes, rules.low_watermark_pct), limit);
 }
 
-ResourcePlaces::Step ResourcePlaces::collect(int limit) {
+ResourcePlaces::Step ResourcePlaces::collect(int limit, Time settled) {
   const ResourceRules& rules = s_.rules.resources;
   std::int64_t too_many = level().files - rules.max_disk_bytes;
   const Time before = s_.now - rules.blob_grace;
@@ -114,6 +114,10 @@ ResourcePlaces::Step ResourcePlaces::collect(int limit) {
   step.more = doomed.size() == static_cast<std::size_t>(limit);
   for (const Doomed& blob : doomed) {
     if (blob.since > before && too_many <= 0) break;
+    if (blob.since >= settled) {
+      step.more = true;
+      break;
+    }
     // A rollback from here on leaves a row without a file, which a new user of the blob makes good:
     // it brings its own bytes.
     if (!rules.blobs->removeBlob(blob.sha256)) {

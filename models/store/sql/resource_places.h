@@ -28,8 +28,8 @@ class ResourcePlaces {
   // Above the high watermark evicts idle resources down to the low one.
   Step evictAboveWatermark(int limit);
   // Removes blobs that nobody has used for the grace; at once while the files of the place are
-  // more than it may have.
-  Step collect(int limit);
+  // more than it may have. Those that had a user at `settled` wait for another step.
+  Step collect(int limit, Time settled);
 
  private:
   // What is used, with open uploads at the size they will have.
