@@ -14,10 +14,10 @@ std::string blobFolder(const Settings& settings);
 
 // What a look at such a folder finds. Nothing in it is changed.
 struct BlobFolderState {
-  std::string path;
+  std::string path = {};
   bool exists = false;
-  std::string place_id;       // empty: it has none yet, or it cannot be read
-  std::string fault;          // not empty: the service cannot use it, and why
+  std::string place_id = {};  // empty: it has none yet, or it cannot be read
+  std::string fault = {};     // not empty: the service cannot use it, and why
   bool is_open = false;       // other users of the machine can look into it
   bool can_be_closed = true;  // by this process
 };

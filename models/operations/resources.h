@@ -218,7 +218,7 @@ struct TendPlace {
   int limit = 200;
   std::optional<Time> settled = {};
   struct Reply {
-    Time at;                   // of this step
+    Time at{};                 // of this step
     std::int64_t removed = 0;  // files
     std::int64_t evicted = 0;  // resources
     bool more = false;

@@ -30,17 +30,17 @@ struct StoreFindings {
   std::optional<Unsettled> unsettled;
   // The bytes of resources, if somebody asked for them.
   struct Resources {
-    std::int64_t stored = 0;           // resources with bytes in the folder
-    std::int64_t missing = 0;          // of these, without a file
-    std::int64_t damaged = 0;          // of these, with a file of another length
-    std::string example;               // the id of one without its file
-    std::int64_t elsewhere = 0;        // resources with bytes in other folders
-    std::int64_t nowhere = 0;          // of these, in folders that no service has had
-    std::string other_place;           // the id of one such folder
-    std::int64_t blob_bytes = 0;       // of all files in the folder
-    std::int64_t uploads = 0;          // that are not complete
-    std::int64_t silent_uploads = 0;   // of these, for longer than they may be
-    std::optional<Millis> silent_for;  // the longest of all
+    std::int64_t stored = 0;                // resources with bytes in the folder
+    std::int64_t missing = 0;               // of these, without a file
+    std::int64_t damaged = 0;               // of these, with a file of another length
+    std::string example = {};               // the id of one without its file
+    std::int64_t elsewhere = 0;             // resources with bytes in other folders
+    std::int64_t nowhere = 0;               // of these, in folders that no service has had
+    std::string other_place = {};           // the id of one such folder
+    std::int64_t blob_bytes = 0;            // of all files in the folder
+    std::int64_t uploads = 0;               // that are not complete
+    std::int64_t silent_uploads = 0;        // of these, for longer than they may be
+    std::optional<Millis> silent_for = {};  // the longest of all
   };
   std::optional<Resources> resources;
   // Of PostgreSQL only.
