@@ -203,11 +203,11 @@ TEST(DoctorChecks, judge_the_folder_of_blobs) {
 }
 
 TEST(DoctorChecks, judge_the_files_of_resources) {
-  using Found = StoreFindings::Resources;
+  using FoundFiles = StoreFindings::Resources;
   constexpr std::int64_t kMost = 1000;
   struct Row {
     const char* what;
-    Found found;
+    FoundFiles found;
     bool is_postgres;
     CheckVerdict files, room, uploads;
     const char* says;
