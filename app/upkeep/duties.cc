@@ -1,5 +1,6 @@
 #include "app/upkeep/duties.h"
 
+#include "models/operations/affinities.h"
 #include "models/operations/audit.h"
 #include "models/operations/flows.h"
 
@@ -16,6 +17,7 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
+  const std::int64_t pins = *run(TendPins{kAtOnce}, store);
   const std::int64_t overdue = *run(EndOverdueFlows{kFlowsAtOnce}, store);
   store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
@@ -41,7 +43,7 @@ DutyReport runDuties(Store& store, const Retention& retention) {
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
                 deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
-                overdue == kFlowsAtOnce || flows == kFlowsAtOnce;
+                pins >= kAtOnce || overdue == kFlowsAtOnce || flows == kFlowsAtOnce;
   return report;
 }
 

@@ -240,7 +240,7 @@ JobRow FlowAdding::newRow(const Planned& planned, const Level& level, const Pool
   if (!planned.given.has_priority && level.priority) given.priority = *level.priority;
   if (given.traceparent.empty()) given.traceparent = traceparent;
   JobRow row = Jobs(s_).newRow(pool, given);
-  row.links = job_link::kInFlow;
+  row.links |= job_link::kInFlow;
   if (!planned.given.edges.empty()) row.links |= job_link::kHasUpstream;
   if (planned.ended_as != EndedAs::kItself) {
     row.job.status = JobStatus::kCancelled;

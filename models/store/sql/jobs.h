@@ -156,6 +156,8 @@ class Jobs {
   // and gives them their numbers.
   void insert(std::span<Row> rows);
   void removeRow(const Row& row);
+  // A job that waits and can never run: it ends without a try.
+  void poisonWaiting(Row& row, std::string_view reason);
   // `due` is when the try that ended could begin; not given: the job says it.
   void emit(std::string_view type, const Row& row, std::string details = {},
             std::optional<Time> due = {});
@@ -178,8 +180,11 @@ class Jobs {
   std::int64_t runningOnNode(const PoolId& pool, const std::string& node);
   // From a pool whose jobs are not all alike to the claim.
   std::vector<Job> claimInTurn(const Pool& pool, const std::string& worker,
-                               const WorkerTraits& traits, int max);
+                               const WorkerTraits& traits, int max,
+                               const std::vector<std::string>& pins);
   PoolTurns& turnsOf(const Pool& pool);
+  // The same for a worker that is these holders.
+  PoolTurns& turnsFor(const Pool& pool, const std::vector<std::string>& pins);
   struct Servable;
   std::size_t readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
                         const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes);
@@ -188,6 +193,7 @@ class Jobs {
   std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);
   void takeHeads(const Lane& lane, const Pool& pool, const std::string& first);
   bool mayClaim(const std::string& worker) const;
+  std::vector<std::string> pinsOf(const PoolId& pool, const std::string& worker);
   // The same for the end: the job as its holder left it.
   std::optional<Row> completeHeld(const JobId& id, const Reporter& by, bool with_data);
   void completeForetold();

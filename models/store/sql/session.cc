@@ -196,6 +196,7 @@ void Session::forget() {
   deltas_.clear();
   ended.clear();
   refs_moved.clear();
+  pins_moved.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "models/policy/staleness.h"
+#include "models/store/sql/holders.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/sql_array.h"
 
@@ -82,6 +83,8 @@ constexpr Sql kRemoveOutputs{
 constexpr Sql kRemoveEnded{
     "DELETE FROM workers WHERE worker_id IN (SELECT worker_id FROM workers "
     "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
+
+constexpr std::string_view kNoHeartbeat = "no heartbeat";
 
 Error noWorker(const WorkerId& id) {
   return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
@@ -196,7 +199,8 @@ void Workers::addHeldJob(Worker& worker) {
 
 Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
-  if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
+  const auto before = find(id);
+  if (before) Jobs(s_).releaseByWorker(id.str(), "reregistered");
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
                 orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
                 writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
@@ -205,6 +209,9 @@ Worker Workers::registerWorker(const NewWorker& given) {
                 s_.now.time_since_epoch().count());
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
+  if (before && before->mode == "loop") {
+    Holders(s_).workerBack(id.str(), worker.mode == "loop");
+  }
   return worker;
 }
 
@@ -255,6 +262,7 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
     end(*worker, status, "set");
   } else if (status == worker_status::kTerminating && status != worker->status) {
     s_.emit(workerEvent(event_type::kWorkerTerminating, *worker));
+    if (worker->mode == "loop") Holders(s_).workerLeaves(id.str());
   }
   return *find(id);
 }
@@ -267,6 +275,7 @@ std::int64_t Workers::end(const Worker& worker, std::string_view status, std::st
   const std::int64_t released = Jobs(s_).releaseByWorker(
       worker.id.str(), vanished ? "worker_lost" : "worker_terminated", report);
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
+  if (worker.mode == "loop") Holders(s_).workerEnded(worker.id.str(), reason != kNoHeartbeat);
   return released;
 }
 
@@ -397,7 +406,7 @@ Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, 
     if (!isStale(worker.last_heartbeat, threshold.value_or(settings.staleAfter()), s_.now))
       continue;
     if (reap) {
-      reaped.jobs_released += end(worker, worker_status::kLost, "no heartbeat");
+      reaped.jobs_released += end(worker, worker_status::kLost, kNoHeartbeat);
     } else {
       reaped.jobs_released += static_cast<std::int64_t>(Jobs(s_).leasesOf(worker.id.str()).size());
     }
