@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "controllers/job_controller.h"
 #include "controllers/long_wait.h"
+#include "models/json/artifact_json.h"
 #include "models/json/json_reader.h"
 
 namespace muster {
@@ -150,6 +153,15 @@ struct LeaseController::Waiting {
   Time deadline;
 };
 
+// What a job hands over may be registered with its report; then no other may register the same.
+Isolation LeaseController::isolationOf(const std::vector<OutcomeReport>& reports) {
+  const bool may = std::any_of(reports.begin(), reports.end(), [](const OutcomeReport& report) {
+    return report.kind == OutcomeReport::Kind::kDone &&
+           mayRegister(report.result, report.artifacts);
+  });
+  return may ? Isolation::kAlone : Isolation::kShared;
+}
+
 Wish LeaseController::wishOf(const Waiting& waiting) {
   const auto& claim = waiting.claim;
   if (waiting.bulk || !claim || claim->max != 1 || !claim->job.empty()) return {};
@@ -220,7 +232,8 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         waitOnLoop(waits_, waiting->pool.str(), generation, wait,
                    [this, waiting] { run(waiting); });
       },
-      Isolation::kShared, wishOf(*waiting));
+      waiting->judged.empty() ? isolationOf(waiting->reports) : Isolation::kShared,
+      wishOf(*waiting));
 }
 
 void LeaseController::claim(const RequestPtr& request, Respond respond) {
@@ -342,12 +355,14 @@ void LeaseController::complete(const RequestPtr& request, Respond respond) {
     return respond(tl::unexpected(std::move(ok).error()));
   }
   Wish wish;
-  if (!report->reporter.lease_token.empty()) {
+  const Isolation isolation =
+      mayRegister(report->result, report->artifacts) ? Isolation::kAlone : Isolation::kShared;
+  if (!report->reporter.lease_token.empty() && isolation == Isolation::kShared) {
     wish.kind = Wish::Kind::kComplete;
     wish.job = report->job;
     wish.lease_token = report->reporter.lease_token;
   }
-  gateway_.write(request, workOf(*std::move(report)), std::move(respond), Isolation::kShared,
+  gateway_.write(request, workOf(*std::move(report)), std::move(respond), isolation,
                  std::move(wish));
 }
 Result<Work> LeaseController::fail(const Request& request) { return reportWork(request, readFail); }

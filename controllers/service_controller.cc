@@ -8,6 +8,7 @@
 
 #include "models/base64.h"
 #include "models/operations/flows.h"
+#include "models/operations/resources.h"
 #include "models/store/random.h"
 
 namespace muster {
@@ -103,6 +104,7 @@ Result<Work> ServiceController::metrics(const Request&) {
     metrics_.countCommits(storage_.commits());
     metrics_.setPendingWebhooks(store.webhooks().pending());
     metrics_.setFlows(*run(CountFlows{}, store));
+    metrics_.setResources(*run(CountResources{}, store));
     return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),
                  "text/plain; version=0.0.4; charset=utf-8"};
   };

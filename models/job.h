@@ -33,6 +33,7 @@ struct ResourceRef {
   std::string resource;  // its id, or a uid
   std::string as;        // the name under which the job sees it; empty: the last segment of the id
   std::string worker;    // that is said to hold it; empty: not said
+  bool operator==(const ResourceRef&) const = default;
 };
 
 // What a producer pushes. Texts that are JSON hold it exactly as it was written.
@@ -48,7 +49,7 @@ struct NewJob {
   std::string unique_key = {};  // empty: none
   Placement placement = {};
   std::string affinity = {};
-  std::string resource_refs = {};  // JSON array, empty: none
+  std::string resource_refs = {};      // JSON array, empty: none
   std::vector<ResourceRef> refs = {};  // the same, read
   PinMode affinity_mode = PinMode::kPreferred;
   std::optional<Millis> pin_wait = {};  // for a preferred holder; absent: as the service has it

@@ -43,6 +43,10 @@ struct PoolSettings {
   std::optional<std::int64_t> launch_suspend_after;
   // Where workers of the pool may add children to their jobs; absent or empty: in the pool itself.
   std::optional<std::vector<std::string>> child_pools;
+  // Refs are read out of `data` as well, and artifacts out of `result`.
+  std::optional<bool> payload_refs;
+  // What nobody registered cannot be referred to.
+  std::optional<bool> strict_refs;
 
   std::optional<std::string> scaling_mode;
   std::optional<std::int64_t> min_workers;
@@ -119,6 +123,8 @@ void eachPoolField(Visitor visit) {
   visit("", "launch_backoff_cap_seconds", &P::launch_backoff_cap_seconds, FieldRule{0, kDay});
   visit("", "launch_suspend_after", &P::launch_suspend_after, FieldRule{1, kMany});
   visit("", "child_pools", &P::child_pools, FieldRule{0, 1000});
+  visit("", "payload_refs", &P::payload_refs, FieldRule{});
+  visit("", "strict_refs", &P::strict_refs, FieldRule{});
   visit("scaling", "mode", &P::scaling_mode, FieldRule{0, 0, {"queue", "target", "adaptive"}});
   visit("scaling", "min_workers", &P::min_workers, FieldRule{0, kMany});
   visit("scaling", "max_workers", &P::max_workers, FieldRule{0, kMany});

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "models/json/json_doc.h"
+
 namespace muster {
 namespace {
 
@@ -28,6 +30,17 @@ constexpr std::string_view kOtherPools = "(other)";  // no pool can have this na
 // A further label behind the first.
 std::string withLabel(const std::string& labels, std::string_view name, std::string_view value) {
   return labels + "," + metricLabel(name, value);
+}
+
+// The member `reason` of what an event tells; empty: it has none.
+std::string reasonIn(const std::string& details) {
+  const auto doc = JsonDoc::parse(details);
+  if (!doc || !doc->root().isObject()) return "";
+  const JsonValue root = doc->root();
+  for (auto member = root.begin(); !(member == root.end()); ++member) {
+    if (member.key() == "reason") return (*member).string().value_or("");
+  }
+  return "";
 }
 
 }  // namespace
@@ -154,7 +167,9 @@ void Metrics::countEvents(std::span<const Event> events) {
       ++flows_ended_[i];
       flow_seconds_.observe(took);
     }
-    if (event.job.empty()) continue;
+    if (event.type == event_type::kResourceLost) ++resources_lost_;
+    if (event.type == event_type::kResourceEvicted) ++evictions_[reasonIn(event.details)];
+    if (event.job.empty() || event.pool.empty()) continue;  // that of an artifact has no pool
     PoolCounters& pool = poolCounters(event.pool);
     const auto ended = [&](std::uint64_t& outcome) {
       ++outcome;
@@ -186,6 +201,11 @@ void Metrics::countEvents(std::span<const Event> events) {
 void Metrics::setFlows(CountFlows::Reply flows) {
   const std::lock_guard lock(mutex_);
   flows_ = std::move(flows);
+}
+
+void Metrics::setResources(CountResources::Reply resources) {
+  const std::lock_guard lock(mutex_);
+  resources_ = std::move(resources);
 }
 
 void Metrics::countTrigger(const std::string& trigger) {
@@ -347,6 +367,44 @@ void Metrics::exposeFlows(Exposition& out) const {
   flow_seconds_.expose(out, "");
 }
 
+void Metrics::exposeResources(Exposition& out) const {
+  const auto expose = [&](std::string_view metric, std::string_view help, auto figure) {
+    out.family(metric, "gauge", help);
+    for (const Holder::Kind kind : kHolderKinds) figure(name(kind));
+  };
+  const auto sum = [&](std::string_view holder, std::optional<ResourceState> state,
+                       std::int64_t CountResources::Count::*figure) {
+    std::int64_t total = 0;
+    for (const CountResources::Count& entry : resources_.counts) {
+      if (entry.holder == holder && (!state || entry.state == *state)) total += entry.*figure;
+    }
+    return total;
+  };
+  expose("muster_resources", "Resources that are not gone, by holder and state.",
+         [&](std::string_view holder) {
+           for (const ResourceState state : kLivingStates) {
+             out.sample(withLabel(metricLabel("holder", holder), "state", name(state)),
+                        sum(holder, state, &CountResources::Count::count));
+           }
+         });
+  expose("muster_resource_bytes", "Bytes of resources that are not gone, by holder.",
+         [&](std::string_view holder) {
+           out.sample(metricLabel("holder", holder),
+                      sum(holder, std::nullopt, &CountResources::Count::bytes));
+         });
+  out.family("muster_resource_evictions_total", "counter", "Resources that were evicted.");
+  for (const std::string_view reason : kEvictionReasons) {
+    const auto found = evictions_.find(reason);
+    out.sample(metricLabel("reason", reason), found == evictions_.end() ? 0 : found->second);
+  }
+  out.family("muster_resources_lost_total", "counter", "Resources that went with their holder.");
+  out.sample("", resources_lost_);
+  out.family("muster_blob_bytes", "gauge", "Bytes of blobs in the folder of this node.");
+  out.sample("", resources_.blob_bytes);
+  out.family("muster_uploads_open", "gauge", "Uploads that are not complete.");
+  out.sample("", resources_.uploads_open);
+}
+
 void Metrics::exposeTriggers(Exposition& out) const {
   out.family("muster_trigger_fires_total", "counter", "Firings of triggers.");
   for (const auto& [trigger, count] : trigger_fires_) {
@@ -406,6 +464,7 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) {
     out.family("muster_reaper_workers_total", "counter", "Workers found lost.");
     out.sample("", reaped_);
     exposeFlows(out);
+    exposeResources(out);
     exposeTriggers(out);
     out.family("muster_webhook_deliveries_total", "counter",
                "Calls of receivers of webhooks, by what became of them.");

@@ -18,6 +18,7 @@
 #include "models/decision.h"
 #include "models/event.h"
 #include "models/operations/flows.h"
+#include "models/operations/resources.h"
 #include "models/pool.h"
 #include "models/store/storage.h"
 #include "models/time.h"
@@ -50,6 +51,7 @@ class Metrics {
   void setPendingWebhooks(std::int64_t count) { pending_webhooks_ = count; }
   // As the store tells of them now.
   void setFlows(CountFlows::Reply flows);
+  void setResources(CountResources::Reply resources);
   // It was deleted, here or by another node.
   void forgetPool(const std::string& pool);
 
@@ -99,6 +101,7 @@ class Metrics {
   static void exposeJobs(Exposition& out, const std::vector<Told>& pools);
   static void exposeWorkers(Exposition& out, const std::vector<Told>& pools);
   void exposeFlows(Exposition& out) const;
+  void exposeResources(Exposition& out) const;
   void exposeTriggers(Exposition& out) const;
   void exposeRequests(Exposition& out) const;
 
@@ -109,6 +112,9 @@ class Metrics {
   Histogram flow_seconds_;
   CountFlows::Reply flows_;                                                  // guarded by mutex_
   std::array<std::uint64_t, 3> flows_ended_{};                               // guarded by mutex_
+  CountResources::Reply resources_;                                          // guarded by mutex_
+  ByName evictions_;                                                         // guarded by mutex_
+  std::uint64_t resources_lost_ = 0;                                         // guarded by mutex_
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_

@@ -54,6 +54,20 @@ InlineRules inlineRules(const Settings& settings) {
           {forced.begin(), forced.end()}};
 }
 
+// Without the place, which is there when its folder is.
+ResourceRules resourceRules(const Settings& settings) {
+  ResourceRules rules;
+  rules.max_disk_bytes = settings.resource_max_disk_bytes;
+  rules.high_watermark_pct = settings.resource_high_watermark_pct;
+  rules.low_watermark_pct = settings.resource_low_watermark_pct;
+  rules.default_ttl = settings.default_resource_ttl;
+  rules.upload_ttl = settings.upload_ttl;
+  rules.blob_grace = settings.blob_grace;
+  rules.tenant_max_disk_bytes = settings.tenant_max_disk_bytes;
+  rules.part_bytes = std::min(rules.part_bytes, settings.max_body_bytes);
+  return rules;
+}
+
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node,
                    const LaunchTemplates& templates) {
   StoreRules rules;
@@ -72,6 +86,7 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.inline_rules = inlineRules(settings);
   rules.affinities = {settings.affinity_ttl, settings.affinity_grace, settings.affinity_wait,
                       settings.affinity_max_failures};
+  rules.resources = resourceRules(settings);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
   rules.zones = findZone;

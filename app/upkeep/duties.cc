@@ -3,6 +3,7 @@
 #include "models/operations/affinities.h"
 #include "models/operations/audit.h"
 #include "models/operations/flows.h"
+#include "models/operations/resources.h"
 
 namespace muster {
 
@@ -19,6 +20,7 @@ DutyReport runDuties(Store& store, const Retention& retention) {
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
   const std::int64_t pins = *run(TendPins{kAtOnce}, store);
   const std::int64_t overdue = *run(EndOverdueFlows{kFlowsAtOnce}, store);
+  const std::int64_t over = *run(ExpireResources{kAtOnce}, store);
   store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
 
@@ -33,17 +35,18 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   const std::int64_t sent = store.webhooks().removeOldDeliveries(before, kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
   const std::int64_t flows = *run(RemoveOldFlows{before, kFlowsAtOnce}, store);
+  const std::int64_t resources = *run(RemoveGoneResources{before, kAtOnce}, store);
   const std::int64_t changes = *run(RemoveOldAudit{store.now() - retention.audit, kAtOnce}, store);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed = jobs + workers + events + decisions + load + answers + deliveries +
-                           sent + lanes + nodes + flows + changes;
-  report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
-                report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
-                jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
-                load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
-                deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
-                pins >= kAtOnce || overdue == kFlowsAtOnce || flows == kFlowsAtOnce;
+                           sent + lanes + nodes + flows + resources + changes;
+  report.more =
+      report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
+      report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce || jobs == kAtOnce ||
+      workers == kAtOnce || events == kEventsAtOnce || load >= kLoadAtOnce || answers == kAtOnce ||
+      decisions == kAtOnce || deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
+      overdue == kFlowsAtOnce || pins >= kAtOnce || flows == kFlowsAtOnce || over >= kAtOnce || resources == kAtOnce;
   return report;
 }
 

@@ -51,8 +51,13 @@ CREATE INDEX resources_due ON resources (expires_at, resource_seq)
 CREATE INDEX resources_idle ON resources (place_id, last_used_at, resource_seq)
   WHERE state = 'active' AND stored = 1 AND ref_count = 0 AND lease_count = 0;
 CREATE INDEX resources_uploads ON resources (uploaded_at, resource_seq) WHERE uploaded_at IS NOT NULL;
-CREATE INDEX resources_evicting ON resources (resource_seq) WHERE state = 'evicting';
+CREATE INDEX resources_uploads_of_place ON resources (place_id, resource_seq)
+  WHERE uploaded_at IS NOT NULL;
+CREATE INDEX resources_evicting ON resources (place_id, resource_seq) WHERE state = 'evicting';
 CREATE INDEX resources_gone ON resources (changed_at, resource_seq) WHERE state IN ('evicted', 'lost');
+-- What is gone while jobs still refer to it.
+CREATE INDEX resources_missed ON resources (resource_seq)
+  WHERE ref_count > 0 AND state IN ('evicted', 'lost');
 
 -- The folders of blobs, and who has them.
 CREATE TABLE places (
@@ -60,6 +65,7 @@ CREATE TABLE places (
   node_id      TEXT NOT NULL,          -- '' = the only node
   node_url     TEXT NOT NULL,
   blob_bytes   BIGINT NOT NULL,       -- of all blobs in it
+  used_bytes   BIGINT NOT NULL,       -- of those with a user
   announced_at BIGINT NOT NULL
 );
 
@@ -72,6 +78,15 @@ CREATE TABLE blobs (
   PRIMARY KEY (place_id, sha256)
 );
 CREATE INDEX blobs_doomed ON blobs (place_id, doomed_at) WHERE users = 0;
+
+-- How many resources there are that live, and their bytes.
+CREATE TABLE resource_counts (
+  holder     TEXT COLLATE "C" NOT NULL,  -- its kind
+  state      TEXT COLLATE "C" NOT NULL,
+  count      BIGINT NOT NULL,
+  size_bytes BIGINT NOT NULL,
+  PRIMARY KEY (holder, state)
+);
 
 -- What is stored for a tenant, open uploads with the size that was declared.
 CREATE TABLE tenant_usage (
@@ -97,6 +112,7 @@ CREATE TABLE job_refs (
   job_seq      BIGINT NOT NULL,
   resource_seq BIGINT NOT NULL,
   name         TEXT COLLATE "C" NOT NULL,          -- under which the job sees it
+  is_input     BIGINT NOT NULL,       -- 1: an artifact, found for an input of the job
   PRIMARY KEY (job_seq, resource_seq, name)
 );
 CREATE INDEX job_refs_of_resource ON job_refs (resource_seq);
@@ -105,10 +121,12 @@ CREATE INDEX job_refs_of_resource ON job_refs (resource_seq);
 CREATE TABLE artifacts (
   job_seq      BIGINT NOT NULL,
   name         TEXT COLLATE "C" NOT NULL,
-  attempt      BIGINT NOT NULL,       -- in which it was put
+  attempt      BIGINT NOT NULL,       -- in which it was put, 0 = the job only names it
   resource_seq BIGINT NOT NULL,
   PRIMARY KEY (job_seq, name)
 );
 CREATE INDEX artifacts_of_resource ON artifacts (resource_seq);
 
 ALTER TABLE flow_jobs ADD COLUMN inputs TEXT;  -- JSON array, NULL = none
+-- The artifacts as they were reported, where others are shown; NULL = the same.
+ALTER TABLE job_results ADD COLUMN handed TEXT;

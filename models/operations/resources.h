@@ -19,12 +19,15 @@ class Store;
 // (kNotFound). `worker` is empty for everybody else.
 struct ResourceCaller {
   std::string worker = {};
-  bool is_admin = false;
+  bool is_admin = false;  // may use `force`
 };
 
 // A resource in a path or a request: its uid, or the id that it has among the living. An id that
 // only gone ones had names the last of them.
 using ResourceName = std::string;
+
+// All that write are exclusive, but for AdvanceUpload, which may be concurrent. Find…, List… and
+// Count… only read.
 
 // Makes a record. A resource with the holder `store` begins as an upload, and is active at once
 // where the same tenant has bytes with this `sha256` and `size_bytes` already. The same id and body
@@ -66,7 +69,7 @@ Result<ListResources::Reply> run(const ListResources& op, Store& store);
 // Evicts it; it stays `evicting` while it is leased, or until its holder has removed it.
 // kNotFound, kResourceInUse (a living job or a running flow refers to it), which `force` overrides:
 // then its blocked and pending readers end as `resource_lost`. One that is gone already is given as
-// it is.
+// it is. kForbidden (`force` by one who is no admin).
 struct DeleteResource {
   ResourceName name;
   bool force = false;
@@ -76,13 +79,14 @@ struct DeleteResource {
 Result<Resource> run(const DeleteResource& op, Store& store);
 
 // A hold for a time. The same worker or job gets the same lease, with a new end. kNotFound,
-// kResourceGone, kLeaseLost (the job is not held), kGone (the worker has ended).
+// kResourceGone (also when it is over and not collected yet), kNotStored (still uploading),
+// kLeaseLost (the job is not held), kGone (the worker has ended), kForbidden (for another worker).
 struct LeaseResource {
   ResourceName name;
   std::string worker = {};        // this, or
   std::optional<JobId> job = {};  // this with its token; neither: nobody's
   std::string lease_token = {};
-  std::optional<Millis> ttl = {};  // with a job absent: until the try ends
+  std::optional<Millis> ttl = {};  // absent: with a job until the try ends, else 5 minutes
   ResourceCaller by = {};
   struct Reply {
     std::string lease_id;
@@ -126,10 +130,12 @@ Result<ReleaseScope::Reply> run(const ReleaseScope& op, Store& store);
 // --- Content. Bytes are written to a file by the caller, between these operations.
 
 // Where the next part of an upload goes, in this node's place: the first part gives an upload its
-// place. Concurrent. kNotFound, kResourceGone, kContentExists (it is complete), kElsewhere (its
-// upload has begun in the place of another node), kNotStored (its holder takes no bytes),
-// kWrongOffset (`offset` is not the present one; UploadAt shows it), kQuotaExceeded and kStoreFull
-// for content without a declared size.
+// place, and makes room for it by evicting what is idle. The upload stands where `offset` says, or
+// at 0 without one. Exclusive. kNotFound, kResourceGone, kContentExists (it is complete),
+// kElsewhere (its upload has begun in the place of another node, whose address is `leader_url`; or
+// this node has no place), kNotStored (its holder takes no bytes), kWrongOffset (with
+// `upload_offset`), kInvalid with the code wrong_size (it would be longer than declared; nothing
+// changes), kStoreFull; kQuotaExceeded and kQuotaTooSmall for content that was not counted before.
 struct BeginPart {
   ResourceName name;
   std::optional<std::int64_t> offset;  // absent: the whole content, from its beginning
@@ -139,8 +145,8 @@ struct BeginPart {
 };
 Result<Resource> run(const BeginPart& op, Store& store);
 
-// A part has been written and flushed: the upload is at `to` now. kWrongOffset if another was
-// faster.
+// A part has been written and flushed: the upload is at `to` now. May be concurrent. kWrongOffset
+// if another was faster; kNotFound, kResourceGone, kContentExists, kInvalid (wrong_size).
 struct AdvanceUpload {
   std::string uid;
   std::int64_t from = 0, to = 0;
@@ -149,8 +155,10 @@ struct AdvanceUpload {
 Result<Resource> run(const AdvanceUpload& op, Store& store);
 
 // The last part has been written and flushed too, and the whole has this length and sum: the blob
-// is published and the resource is active. Exclusive. kWrongOffset; kInvalid with the code
-// checksum_mismatch or wrong_size: the upload begins anew at 0.
+// is published and the resource is active. The same again has the same answer. kWrongOffset (it is
+// further than that, or has not begun), kContentExists, kResourceGone, kElsewhere; kInvalid with
+// the code checksum_mismatch or wrong_size, and kStoreBusy (the file of the upload is gone): then
+// the upload begins anew at 0.
 struct FinishUpload {
   std::string uid;
   std::int64_t size_bytes = 0;
@@ -190,7 +198,8 @@ struct RemoveGoneResources {
 };
 Result<std::int64_t> run(const RemoveGoneResources& op, Store& store);
 
-// This node's place is there, and so large.
+// This node's place is there. Writes only what has changed, so it may be called often: where nodes
+// share a folder, the place is that of the last one that said so.
 struct AnnouncePlace {
   std::string node_id;  // empty: the only one
   std::string node_url;
@@ -199,8 +208,8 @@ Status run(const AnnouncePlace& op, Store& store);
 
 // What this node does for its place: blobs without a user are removed after the grace, and above
 // the high watermark idle resources are evicted, longest unused first, down to the low one.
-// `strays` are blobs in the folder that are old enough to have a row, and are forgotten if they
-// have none.
+// `strays` are blobs in the folder that are old enough to have a row; those without one are
+// removed. While the files are more than the place may have, the grace is not waited for.
 struct TendPlace {
   std::vector<std::string> strays = {};
   int limit = 200;

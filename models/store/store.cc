@@ -2,6 +2,7 @@
 
 #include "models/store/sql/flow_settling.h"
 #include "models/store/sql/pins.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -16,6 +17,7 @@ void Store::settleEnded() {
     FlowSettling(session).settleEnded();
     Pins(session).settle();  // which may end jobs of flows
   } while (!session.ended.empty());
+  ResourceRefs(session).settle();
 }
 
 void Store::finish() {

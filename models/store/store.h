@@ -40,8 +40,8 @@ class Store {
   Cluster cluster() { return Cluster(session); }
   // A secret of this store, made at random when it is first asked for.
   std::string secret(const std::string& name);
-  // What is left to do at the end of a transaction: ended jobs of flows are settled, and what the
-  // session has gathered is written.
+  // What is left to do at the end of a transaction: ended jobs of flows are settled, refs counted,
+  // and what the session has gathered is written.
   void finish();
   // The first half, for a unit that builds on it.
   void settleEnded();

@@ -105,10 +105,16 @@ class Observability(unittest.TestCase):
                      'muster_flows_ended_total{outcome="succeeded"} 1', 'muster_flow_seconds_count 1'):
             self.assertIn(f"\n{line}\n", self.metrics)
 
+    def test_resources_are_counted(self):
+        for line in ('muster_resources{holder="store",state="uploading"} 0', 'muster_resource_bytes{holder="store"} 0',
+                     'muster_resource_evictions_total{reason="expired"} 0', 'muster_resources_lost_total 0',
+                     'muster_blob_bytes 0', 'muster_uploads_open 0'):
+            self.assertIn(f"\n{line}\n", self.metrics)
+
     def test_no_job_or_worker_is_named(self):
         labels = set(re.findall(r'[{,](\w+)="', self.metrics))
         self.assertLessEqual(labels, {"pool", "status", "outcome", "result", "reason", "trigger", "direction",
-                                      "method", "route", "code", "le", "version"})
+                                      "method", "route", "code", "le", "version", "holder", "state"})
         self.assertIsNone(re.search(r'="[0-9a-f]{8}-[0-9a-f]{4}-|="w_', self.metrics))
 
     def test_alerts_fire_when_they_should(self):

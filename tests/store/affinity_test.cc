@@ -246,7 +246,7 @@ TEST_P(AffinityTest, a_silent_holder_is_waited_for_by_those_that_must_and_by_no_
   EXPECT_EQ(pinOf(must), "required worker:w1");
   EXPECT_EQ(pinOf(should), "");
   const auto refused = write([&](Store& s) {
-    return s.pins().check(*s.pools().find(PoolId("p")), required("k"), {}, "");
+    return s.pins().check(*s.pools().find(PoolId("p")), required("k"), "", {}, "");
   });
   ASSERT_EQ(codeOf(refused), ErrorCode::kUnavailable);
   EXPECT_EQ(refused.error().retry_after, Seconds(60));

@@ -232,7 +232,7 @@ TEST_P(PinTest, a_key_of_a_worker_that_serves_another_pool_pins_nothing_here) {
   const Job never = push(required("l"));
   EXPECT_EQ(job(never.id).status, JobStatus::kPoisoned);
   EXPECT_EQ(job(never.id).reason, "conflicting_pins");
-  const auto refused = write([](Store& s) { return s.pins().check(*pool(s), required("l"), {}, ""); });
+  const auto refused = write([](Store& s) { return s.pins().check(*pool(s), required("l"), "", {}, ""); });
   EXPECT_EQ(codeOf(refused), ErrorCode::kConflictingPins);
 }
 

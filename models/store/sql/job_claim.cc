@@ -9,6 +9,7 @@
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/sql_array.h"
 #include "models/worker.h"
 
@@ -81,6 +82,7 @@ void Jobs::attachClaimed(std::span<Row> rows) {
   if (plain) return;
   FlowRows(s_).attachClaimed(rows);
   Pins(s_).attach(rows);
+  ResourceRefs(s_).attach(rows);
 }
 
 bool Jobs::mayClaim(const std::string& worker) const {

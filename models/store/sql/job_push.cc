@@ -94,7 +94,7 @@ std::optional<Jobs::Row> Jobs::liveTwin(const PoolId& pool, const std::string& u
   return std::nullopt;
 }
 
-Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given) {
+Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given, std::vector<PinRef> refs) {
   Row row;
   Job& job = row.job;
   job.id = JobId(s_.ids.next(s_.now));
@@ -114,19 +114,20 @@ Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given) {
   job.retry = given.retry;
   job.effect_key = sha256Hex(job.id.str(), job.data);
 
-  if (given.affinity.empty()) {
+  if (given.affinity.empty() && refs.empty()) {
     row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
   } else {
-    Pins(s_).wish(row, given, {});
+    Pins(s_).wish(row, given, std::move(refs));
   }
   return row;
 }
 
-Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given, std::int64_t links) {
+Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given, std::int64_t links,
+                        std::vector<PinRef> refs) {
   if (auto twin = liveTwin(pool.id, given.unique_key)) {
     return Pushed{std::move(twin->job), false};
   }
-  Row row = newRow(pool, given);
+  Row row = newRow(pool, given, std::move(refs));
   row.links |= links;
   insert({&row, 1});
   return Pushed{std::move(row.job), true, row.seq};

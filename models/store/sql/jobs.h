@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/job.h"
+#include "models/policy/pins.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
@@ -67,8 +68,10 @@ class Jobs {
     bool created;          // false: a living job has the same unique_key
     std::int64_t seq = 0;  // of one that was created
   };
-  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.
-  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0);
+  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link;
+  // `refs` say who has what the job refers to. One that nobody could run (Pins::check) ends at once.
+  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0,
+              std::vector<PinRef> refs = {});
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown
   // if all of them were pushed: living ones, and earlier ones among these.
   std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
@@ -147,7 +150,7 @@ class Jobs {
   // The job that lives with this key; one that has expired is ended here.
   std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
   // As it is pushed; it is not in the store yet.
-  Row newRow(const Pool& pool, const NewJob& job);
+  Row newRow(const Pool& pool, const NewJob& job, std::vector<PinRef> refs = {});
   // Sets Job::flow where the job has to do with one.
   void attachFlow(Row& row);
   // The same for the worker that has claimed them.
@@ -156,7 +159,7 @@ class Jobs {
   // and gives them their numbers.
   void insert(std::span<Row> rows);
   void removeRow(const Row& row);
-  // A job that waits and can never run: it ends without a try.
+  // A job that has not started can never run.
   void poisonWaiting(Row& row, std::string_view reason);
   // `due` is when the try that ended could begin; not given: the job says it.
   void emit(std::string_view type, const Row& row, std::string details = {},
@@ -200,6 +203,8 @@ class Jobs {
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);
+  // The job is done, and this is what was reported with it, where more is shown.
+  bool wasHanded(std::int64_t job, const std::string& artifacts);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 

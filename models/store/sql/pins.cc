@@ -31,6 +31,17 @@ constexpr Sql kKeyOfJob{
     "SELECT " MUSTER_AFFINITY_COLUMNS
     ", p.affinity_mode, p.ref_mode, p.unpin_at FROM job_pins p "
     "JOIN affinities a ON a.affinity_seq = p.affinity_seq WHERE p.seq = $1 /*for_update a*/"};
+constexpr Sql kHoldersOfRefs{
+    "SELECT r.resource_id, r.holder, r.stored, r.uri, r.size_bytes FROM job_refs f "
+    "CROSS JOIN resources r WHERE f.job_seq = $1 AND r.resource_seq = f.resource_seq "
+    "AND (r.holder LIKE 'host:%' OR r.holder LIKE 'worker:%')"};
+constexpr Sql kBeginPin{
+    "INSERT INTO job_pins (seq, affinity_seq, affinity_mode, ref_pin, ref_mode, mode, wait_ms, "
+    "unpin_at, runs_out, ended) VALUES ($1, NULL, '', '', '', '', NULL, NULL, 0, 0) "
+    "ON CONFLICT (seq) DO NOTHING"};
+constexpr Sql kLinkPin{
+    "UPDATE jobs SET links = coalesce(links, 0) | CAST($2 AS BIGINT) WHERE seq = $1"};
+constexpr Sql kSetRefPin{"UPDATE job_pins SET ref_pin = $2, ref_mode = $3 WHERE seq = $1"};
 constexpr Sql kModeOfWorker{"SELECT mode FROM workers WHERE worker_id = $1"};
 constexpr Sql kKeyText{"SELECT affinity FROM job_payloads WHERE seq = $1"};
 constexpr Sql kSetKey{"UPDATE job_pins SET affinity_seq = $2 WHERE seq = $1"};
@@ -47,6 +58,10 @@ constexpr Sql kRevivePins{
 constexpr Sql kForgetFailures{
     "UPDATE affinities SET failures = 0 WHERE failures > 0 AND affinity_seq IN "
     "(SELECT p.affinity_seq FROM /*numbers $1*/ n CROSS JOIN job_pins p WHERE p.seq = n.c0)"};
+
+bool isHolderOfJobs(const Holder& holder) {
+  return holder.kind == Holder::Kind::kHost || holder.kind == Holder::Kind::kWorker;
+}
 
 std::string modeText(const std::optional<Pin>& pin) {
   return pin ? std::string(name(pin->mode)) : std::string();
@@ -99,8 +114,27 @@ std::optional<Pin> Pins::inTime(std::optional<Pin> pin,
   return is_over ? std::nullopt : std::move(pin);
 }
 
-Status Pins::check(const Pool& pool, const NewJob& job, std::vector<PinRef> refs,
-                   const std::string& pointer) {
+std::vector<PinRef> Pins::refsOf(const NewJob& job, std::span<const ResourceRefs::Found> found,
+                                 const std::string& pointer) {
+  std::vector<PinRef> refs;
+  for (const ResourceRefs::Found& each : found) {
+    const ResourceRef& given = job.refs[each.index];
+    const Resource& resource = each.row.resource;
+    PinRef ref;
+    ref.id = each.isRegistered() ? resource.id : given.resource;
+    ref.pointer = pointer + "/resource_refs/" + std::to_string(each.index);
+    ref.worker = given.worker;
+    if (each.isRegistered()) ref.holder = resource.holder;
+    ref.has_copy = resource.stored || !resource.uri.empty();
+    ref.bytes = resource.size_bytes.value_or(0);
+    const bool ties = ref.holder ? isHolderOfJobs(*ref.holder) : !ref.worker.empty();
+    if (ties) refs.push_back(std::move(ref));
+  }
+  return refs;
+}
+
+Status Pins::check(const Pool& pool, const NewJob& job, const std::string& tenant,
+                   std::vector<PinRef> refs, const std::string& pointer) {
   if (job.affinity.empty() && refs.empty()) return {};
   PinQuestion question{.refs = std::move(refs), .key = job.affinity};
   question.key_mode = job.affinity_mode;
@@ -108,7 +142,7 @@ Status Pins::check(const Pool& pool, const NewJob& job, std::vector<PinRef> refs
   question.placement = job.placement;
   question.pool = pool.id;
   if (!job.affinity.empty()) {
-    const auto key = Affinities(s_).find(job.tenant, job.affinity);
+    const auto key = Affinities(s_).find(tenant, job.affinity);
     if (key && key->isBound()) question.key_holder = key->affinity.holder;
   }
   const auto decided =
@@ -257,6 +291,27 @@ void Pins::attach(std::span<JobRow> rows) {
   }
 }
 
+std::vector<PinRef> Pins::readRefs(std::int64_t job) {
+  std::vector<PinRef> refs;
+  auto rows = s_.db.query(kHoldersOfRefs, job);
+  while (rows.next()) {
+    PinRef ref;
+    ref.id = rows->string(0);
+    ref.holder = parseHolder(rows->text(1));
+    ref.has_copy = rows->integer(2) != 0 || !rows->text(3).empty();
+    ref.bytes = rows->isNull(4) ? 0 : rows->integer(4);
+    if (ref.holder) refs.push_back(std::move(ref));
+  }
+  return refs;
+}
+
+void Pins::placeReader(std::int64_t job) {
+  if (readRefs(job).empty()) return;
+  s_.db.post(kBeginPin, job);
+  s_.db.post(kLinkPin, job, job_link::kHasPin);
+  place(job);
+}
+
 bool Pins::place(std::int64_t seq) {
   auto job = load(seq);
   if (!job || job->row.job.status != JobStatus::kPending) return false;
@@ -270,7 +325,13 @@ bool Pins::place(std::int64_t seq) {
       s_.db.post(kSetKey, seq, key->seq);
     }
   }
-  const PinQuestion question = questionOf(*job, key ? &*key : nullptr);
+  PinQuestion question = questionOf(*job, key ? &*key : nullptr);
+  if ((job->row.links & job_link::kHasRefs) != 0) {
+    auto refs = readRefs(seq);
+    // What must run at a worker for the sake of something that nobody registered stays so.
+    if (job->ref_mode == name(PinMode::kRequired)) refs.push_back(question.refs.front());
+    question.refs = std::move(refs);
+  }
   const auto facts = [this](const Holder& holder) { return Holders(s_).facts(holder); };
   const auto must = requiredPin(question);
   if (!must && !job->unpin_at) {
@@ -292,6 +353,9 @@ bool Pins::place(std::int64_t seq) {
       return true;
     }
     decided = must;
+  }
+  if (const auto& by = *decided; by && !by->of_key && job->ref_pin != by->holder.text()) {
+    s_.db.post(kSetRefPin, seq, by->holder.text(), name(by->mode));
   }
   const auto pin = inTime(*std::move(decided), job->unpin_at);
   std::vector<Move> moves{unpinned(*job)};

@@ -9,6 +9,7 @@
 
 #include "models/policy/pins.h"
 #include "models/store/sql/affinities.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/session.h"
 
 namespace muster {
@@ -35,10 +36,13 @@ class Pins {
  public:
   explicit Pins(Session& session) : s_(session) {}
 
-  // Whether a job with these refs may be pushed: kConflictingPins, kUnavailable. Changes nothing,
-  // and costs nothing for a job with neither a key nor refs.
-  Status check(const Pool& pool, const NewJob& job, std::vector<PinRef> refs,
-               const std::string& pointer);
+  // What ties a new job to a host or a worker, of what it refers to.
+  static std::vector<PinRef> refsOf(const NewJob& job, std::span<const ResourceRefs::Found> found,
+                                    const std::string& pointer);
+  // Whether a job of the tenant with these refs may be pushed: kConflictingPins, kUnavailable.
+  // Changes nothing, and costs nothing for a job with neither a key nor refs.
+  Status check(const Pool& pool, const NewJob& job, const std::string& tenant,
+               std::vector<PinRef> refs, const std::string& pointer);
   // The way of a new job: wish() notes what it asks for and gives it an open lane; choose(), when
   // its status is known, gives it the lane of its holder; keep() is for when it has been written.
   // One that could never run ends there. What waits for other jobs is placed when it is unblocked.
@@ -54,6 +58,9 @@ class Pins {
                                       const std::string& host);
   // Of one that may not be taken.
   std::string holderOf(const JobRow& row);
+
+  // A pending job has come to refer to more: it goes to who has that.
+  void placeReader(std::int64_t job);
 
   // Sets Job::pin where the job has something to do with one.
   void attach(std::span<JobRow> rows);
@@ -89,6 +96,7 @@ class Pins {
   static Pinned readPinned(const SqlRows& row);
   std::optional<Pinned> load(std::int64_t seq);
   PinQuestion questionOf(const Pinned& job, const AffinityRow* key) const;
+  std::vector<PinRef> readRefs(std::int64_t job);
   // False: it stays in its lane.
   bool place(std::int64_t seq);
   void moveAll(std::vector<Move>& moves);

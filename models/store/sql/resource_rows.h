@@ -34,6 +34,15 @@ inline tl::unexpected<Error> noResource(std::string_view name) {
 }
 // kResourceGone, with the state and the reason.
 tl::unexpected<Error> resourceGone(const Resource& resource);
+// kNotStored, with the holder and the state.
+tl::unexpected<Error> notStored(const Resource& resource);
+// Past its time to live, also before it is collected.
+bool isOver(const Resource& resource, Time now);
+// Whether a job or a lease may begin to use it: kResourceGone (also when it is over), kNotStored
+// (it is still being uploaded).
+Status checkUsable(const Resource& resource, Time now);
+// Its holder has something to remove before it is evicted.
+bool isHeldElsewhere(const Resource& resource);
 
 // Reads and changes single resources. What changes one runs in a unit that is exclusive, unless a
 // method says otherwise.
@@ -42,6 +51,8 @@ class ResourceRows {
   explicit ResourceRows(Session& session) : s_(session) {}
 
   static ResourceRow read(const SqlRows& row);
+  // In the order of the statement, which selects MUSTER_RESOURCE_COLUMNS.
+  static std::vector<ResourceRow> readAll(SqlCursor rows);
   // By uid, or by the id it has among the living; else the last one that had the id.
   std::optional<ResourceRow> find(std::string_view name);
   std::optional<ResourceRow> findLiving(std::string_view id);
@@ -52,10 +63,17 @@ class ResourceRows {
 
   // Makes the row, with its event and its share of the tenant's usage. The resource has its uid.
   void insert(ResourceRow& row);
-  // It has these bytes now, in the place of the node: one more user of the blob, whose file the
-  // caller has published.
+  // It has these bytes now, in the place: one more user of the blob, whose file the caller has
+  // published.
   void useBlob(ResourceRow& row, const std::string& place, const std::string& sha256,
                std::int64_t bytes);
+  // An upload begins, or begins anew, in the place. That of a copy takes part in the usage of its
+  // tenant from here on.
+  void beginUpload(ResourceRow& row, const std::string& place);
+  // The upload is at `to` now; false if it was not at `from`. In a concurrent unit, too.
+  bool advanceUpload(ResourceRow& row, std::int64_t from, std::int64_t to);
+  // The upload of a copy is given up; what its holder has stays.
+  void dropUpload(ResourceRow& row);
 
   // It goes, for a resource_reason: at once if nobody uses it and the service or nobody holds it,
   // else it is evicting until then. `force` does not look at its users. What is gone already stays.
@@ -66,20 +84,35 @@ class ResourceRows {
   void endEvicting(ResourceRow& row);
 
   // Uses begin and end: counts go up or down by so much, and its time to live stands still while
-  // there are any.
+  // there are any. In a concurrent unit, too: what the row has now counts, not what was read.
   void addUses(ResourceRow& row, std::int64_t refs, std::int64_t leases);
   void touch(ResourceRow& row, std::optional<Millis> ttl);
 
+  // Its holder is silent, or is back; `reason` is none then.
+  void setState(ResourceRow& row, ResourceState state, std::string_view reason);
+
   void emit(std::string_view type, const ResourceRow& row);
 
+  // Bytes of blobs that lost their last user through this object.
+  std::int64_t freedBytes() const { return freed_; }
+  // Whether the tenant may have so many bytes more, for a content of `whole` bytes:
+  // kQuotaTooSmall, kQuotaExceeded.
+  Status checkQuota(const std::string& tenant, std::int64_t more, std::int64_t whole);
+
  private:
+  // Takes the resource out of the counts, or puts it in: before a change of what is counted, and
+  // behind it.
+  void count(const Resource& resource, std::int64_t by);
   void finish(ResourceRow& row, ResourceState state, std::string_view reason);
+  void leaveBlob(const Resource& resource);
   void addUsage(const std::string& tenant, std::int64_t bytes);
 
   Session& s_;
+  std::int64_t freed_ = 0;
 };
 
-// What counts against its tenant: the bytes that the service has or expects.
+// What counts against its tenant: the bytes that the service has or expects; of an upload without a
+// declared size those that came.
 std::int64_t usageOf(const Resource& resource);
 
 }  // namespace muster

@@ -197,6 +197,9 @@ void Session::forget() {
   ended.clear();
   refs_moved.clear();
   pins_moved.clear();
+  refs_added.clear();
+  artifacts_dropped.clear();
+  leases_over.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

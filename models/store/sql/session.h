@@ -148,6 +148,7 @@ class Session {
     if ((row.links & job_link::kHasRefs) != 0 && isFinished(from) != isFinished(to)) {
       refs_moved.push_back({row.seq, isFinished(to) ? -1 : 1});
     }
+    if (from == JobStatus::kClaimed) endLeases(row);
     if ((row.links & job_link::kHasPin) != 0) pins_moved.push_back({row.seq, from, to});
   }
   // It stands in another lane from now on, whose pin is known: `row` has the lane before.
@@ -166,9 +167,10 @@ class Session {
       ended.push_back(
           {row.seq, row.links, status, isFinished(status) ? status : JobStatus::kCancelled, true});
     }
-    if ((row.links & job_link::kHasRefs) != 0) {
+    if ((row.links & (job_link::kHasRefs | job_link::kHasArtifacts)) != 0) {
       refs_moved.push_back({row.seq, isFinished(status) ? 0 : -1, true});
     }
+    if (status == JobStatus::kClaimed) endLeases(row);
   }
   // A claimed job of the tenant has ended.
   void tenantLeaves(const PoolId& pool, const std::string& tenant) {
@@ -192,8 +194,8 @@ class Session {
   // of it once, at the end (ResourceRefs).
   struct MovedRefs {
     std::int64_t job;
-    int by;  // added to the ref_count of each resource
-    bool gone = false;
+    int by;             // added to the ref_count of each resource
+    bool gone = false;  // its refs and artifacts are removed with it
   };
   std::vector<MovedRefs> refs_moved;
   // Jobs with pins that went from one status to another in this transaction; what follows from it
@@ -203,6 +205,12 @@ class Session {
     JobStatus from, to;
   };
   std::vector<MovedPin> pins_moved;
+  // In the same way resources to which a living job came to refer.
+  std::vector<std::int64_t> refs_added;
+  // Resources that the job which made them has let go of: nobody's artifacts any more.
+  std::vector<std::int64_t> artifacts_dropped;
+  // Jobs whose try is over, and with it the leases of resources that it took.
+  std::vector<std::int64_t> leases_over;
   bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
@@ -259,6 +267,9 @@ class Session {
   };
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+  void endLeases(const JobRow& row) {
+    if ((row.links & job_link::kHasLeases) != 0) leases_over.push_back(row.seq);
+  }
   void offer(const JobRow& row) {
     turns.jobReady(row.job.pool, row.lane, {row.job.priority, row.seq});
   }

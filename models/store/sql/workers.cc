@@ -6,6 +6,7 @@
 #include "models/policy/staleness.h"
 #include "models/store/sql/holders.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_leases.h"
 #include "models/store/sql/sql_array.h"
 
 namespace muster {
@@ -200,7 +201,10 @@ void Workers::addHeldJob(Worker& worker) {
 Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
   const auto before = find(id);
-  if (before) Jobs(s_).releaseByWorker(id.str(), "reregistered");
+  if (before) {
+    Jobs(s_).releaseByWorker(id.str(), "reregistered");
+    ResourceLeases(s_).endOfWorker(id.str());
+  }
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
                 orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
                 writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
@@ -274,6 +278,7 @@ std::int64_t Workers::end(const Worker& worker, std::string_view status, std::st
   const bool vanished = lost || !report.error.empty();
   const std::int64_t released = Jobs(s_).releaseByWorker(
       worker.id.str(), vanished ? "worker_lost" : "worker_terminated", report);
+  ResourceLeases(s_).endOfWorker(worker.id.str());
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
   if (worker.mode == "loop") Holders(s_).workerEnded(worker.id.str(), reason != kNoHeartbeat);
   return released;

@@ -400,5 +400,30 @@ TEST(FlowEventDetails, name_the_flow_its_round_and_why) {
             R"({"flow_id":"f1","name":"n","round":2,"reason":"job_failed"})");
 }
 
+TEST(FlowInputsText, is_read_back) {
+  Lines noted;
+  const auto flow = createFlow(
+      R"({"jobs":[{"name":"a","pool_id":"p","data":1},{"name":"b","pool_id":"p","data":1,
+          "after":["a"],"inputs":[{"from":"a"},{"from":"a","artifact":"x/y","as":"z",
+          "optional":true}]}]})",
+      noted);
+  EXPECT_EQ(noted, Lines{});
+  const auto& inputs = flow.jobs.at(1).inputs;
+  const std::string text = writeFlowInputs(inputs);
+  EXPECT_EQ(text, R"([{"from":"a"},{"from":"a","artifact":"x/y","as":"z","optional":true}])");
+  EXPECT_EQ(writeFlowInputs(parseFlowInputs(text)), text);
+  EXPECT_EQ(writeFlowInputs({}), "");
+}
+
+TEST(ReadCreateFlow, inputs_come_from_upstream_jobs) {
+  EXPECT_EQ(
+      faultsOfFlow(R"({"jobs":[{"name":"a","pool_id":"p","data":1},
+                             {"name":"b","pool_id":"p","data":1,"after":["a"],
+                              "inputs":[{"from":"c"},{"artifact":"x"},{"from":"a","as":"/x"},
+                                        {"from":"a","more":1}]}]})"),
+      (Lines{"/jobs/1/inputs/1/from required", "/jobs/1/inputs/2/as format",
+             "/jobs/1/inputs/3/more unknown_field", "/jobs/1/inputs/0/from unknown_dependency"}));
+}
+
 }  // namespace
 }  // namespace muster
