@@ -243,7 +243,8 @@ Status FlowAdding::planPools(Plan& plan, std::span<const PoolId> more_pools) {
 
 Status FlowAdding::planRefs(Plan& plan, const Level& level) {
   ResourceRefs refs(s_);
-  const Pool to_be_made{.settings = s_.rules.pool_defaults};
+  Pool to_be_made;
+  to_be_made.settings = s_.rules.pool_defaults;
   for (Planned& job : plan.jobs) {
     NewJob& given = job.given.job;
     const bool has_refs = mayHaveRefs(given);
