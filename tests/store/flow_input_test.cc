@@ -8,6 +8,10 @@ using Input = NewFlowJob::Input;
 
 class FlowInputTest : public RefFixture {
  protected:
+  static Input from(const std::string& job, const std::string& artifact = "",
+                    const std::string& as = "", bool optional = false) {
+    return {job, artifact, as, optional};
+  }
   // The last job of the line has these inputs.
   void startWith(const std::string& line, std::vector<Input> inputs, CreateFlow flow = {}) {
     flow.jobs = flowJobs(line);
@@ -31,7 +35,7 @@ class FlowInputTest : public RefFixture {
 MUSTER_ON_EVERY_BACKEND(FlowInputTest);
 
 TEST_P(FlowInputTest, artifacts_of_an_upstream_job_become_inputs) {
-  startWith("draw; count after draw", {{.from = "draw"}});
+  startWith("draw; count after draw", {from("draw")});
   doneWith("draw", {"data.json", "pages/1"});
   EXPECT_EQ(state("count"), "pending");
   EXPECT_EQ(resource("jobs/" + id("draw").str() + "/pages/1").ref_count, 1);
@@ -41,10 +45,8 @@ TEST_P(FlowInputTest, artifacts_of_an_upstream_job_become_inputs) {
 }
 
 TEST_P(FlowInputTest, names_are_changed_as_asked_for) {
-  startWith("a; b; c after a b", {{.from = "a", .artifact = "x", .as = "one"},
-                                  {.from = "a", .as = "all"},
-                                  {.from = "b"},
-                                  {.from = "a", .artifact = "none", .optional = true}});
+  startWith("a; b; c after a b",
+            {from("a", "x", "one"), from("a", "", "all"), from("b"), from("a", "none", "", true)});
   doneWith("a", {"x", "y"});
   EXPECT_EQ(state("c"), "blocked");
   doneWith("b", {"one", "z"});
@@ -52,7 +54,7 @@ TEST_P(FlowInputTest, names_are_changed_as_asked_for) {
 }
 
 TEST_P(FlowInputTest, artifacts_of_children_appear_under_their_names) {
-  startWith("a; b after a", {{.from = "a"}});
+  startWith("a; b after a", {from("a")});
   addChildren("a", "k").value();
   doneWith("a", {"x"});
   EXPECT_EQ(state("b"), "blocked");
@@ -62,7 +64,7 @@ TEST_P(FlowInputTest, artifacts_of_children_appear_under_their_names) {
 }
 
 TEST_P(FlowInputTest, a_job_that_finds_nothing_is_poisoned) {
-  startWith("a; b after a", {{.from = "a"}});
+  startWith("a; b after a", {from("a")});
   done("a");
   EXPECT_EQ(state("b"), "poisoned");
   EXPECT_EQ(find("b").reason, "input_missing");
@@ -73,7 +75,7 @@ TEST_P(FlowInputTest, a_job_that_finds_nothing_is_poisoned) {
 TEST_P(FlowInputTest, what_waits_for_a_job_without_inputs_is_told) {
   CreateFlow flow;
   flow.jobs = flowJobs("a; b after a; c after b; d failure b");
-  flow.jobs[1].inputs = {{.from = "a"}};
+  flow.jobs[1].inputs = {from("a")};
   start(flow);
   done("a");
   settle();
@@ -81,8 +83,7 @@ TEST_P(FlowInputTest, what_waits_for_a_job_without_inputs_is_told) {
 }
 
 TEST_P(FlowInputTest, a_flow_that_fails_fast_fails_for_an_input_too) {
-  startWith("a; z; b after a", {{.from = "a"}},
-            with<CreateFlow>([](auto& f) { f.fail_fast = true; }));
+  startWith("a; z; b after a", {from("a")}, with<CreateFlow>([](auto& f) { f.fail_fast = true; }));
   done("a");
   settle();
   EXPECT_EQ(flowState(), "failed:fail_fast");
@@ -90,13 +91,13 @@ TEST_P(FlowInputTest, a_flow_that_fails_fast_fails_for_an_input_too) {
 }
 
 TEST_P(FlowInputTest, what_is_optional_may_be_missing) {
-  startWith("a; b after a", {{.from = "a", .optional = true}});
+  startWith("a; b after a", {from("a", "", "", true)});
   done("a");
   EXPECT_EQ(inputsOf("b"), Names());
 }
 
 TEST_P(FlowInputTest, what_was_evicted_says_so) {
-  startWith("a; x after a; b after a x", {{.from = "a"}});
+  startWith("a; x after a; b after a x", {from("a")});
   doneWith("a", {"f"});
   evict("jobs/" + id("a").str() + "/f");
   done("x");
@@ -112,8 +113,8 @@ TEST_P(FlowInputTest, a_job_that_waits_for_nothing_finds_its_inputs_at_once) {
   doneWith("a", {"f"});
   settle();
   auto jobs = flowJobs("b after a; c after a");
-  jobs[0].inputs = {{.from = "a"}};
-  jobs[1].inputs = {{.from = "a", .artifact = "none"}};
+  jobs[0].inputs = {from("a")};
+  jobs[1].inputs = {from("a", "none")};
   const auto added = add(jobs).value();
   EXPECT_EQ(added.jobs[0].status, JobStatus::kPending);
   EXPECT_EQ(added.jobs[1].status, JobStatus::kPoisoned);
@@ -122,7 +123,7 @@ TEST_P(FlowInputTest, a_job_that_waits_for_nothing_finds_its_inputs_at_once) {
 }
 
 TEST_P(FlowInputTest, a_retry_looks_for_inputs_anew) {
-  startWith("a; b after a", {{.from = "a"}});
+  startWith("a; b after a", {from("a")});
   doneWith("a", {"f"});
   poison("b");
   settle();
@@ -142,13 +143,13 @@ TEST_P(FlowInputTest, a_retry_looks_for_inputs_anew) {
 }
 
 TEST_P(FlowInputTest, artifacts_go_with_their_flow) {
-  startWith("a; b after a", {{.from = "a"}});
+  startWith("a; b after a", {from("a")});
   doneWith("a", {"f"});
   make("kept", [this](Resource& r) { r.scope = "flow:" + flow_.str(); });
   done("b");
   settle();
   EXPECT_EQ(resource("jobs/" + id("a").str() + "/f").scope, "flow:" + flow_.str());
-  removeFlow().value();
+  EXPECT_TRUE(removeFlow());
   settle();
   EXPECT_EQ(seen("jobs/" + id("a").str() + "/f"), "evicted released");
   EXPECT_EQ(seen("kept"), "evicted scope_released");
@@ -157,7 +158,7 @@ TEST_P(FlowInputTest, artifacts_go_with_their_flow) {
 TEST_P(FlowInputTest, an_input_comes_from_an_upstream_job) {
   CreateFlow flow;
   flow.jobs = flowJobs("a; b; c after a");
-  flow.jobs[2].inputs = {{.from = "a"}, {.from = "b"}};
+  flow.jobs[2].inputs = {from("a"), from("b")};
   EXPECT_EQ(faultOf(tryStart(flow)), "unknown_dependency /jobs/2/inputs/1/from");
 }
 
@@ -165,11 +166,11 @@ TEST_P(FlowInputTest, the_same_name_with_other_inputs_is_another_job) {
   CreateFlow flow;
   flow.open = true;
   flow.jobs = flowJobs("a; b after a");
-  flow.jobs[1].inputs = {{.from = "a"}};
+  flow.jobs[1].inputs = {from("a")};
   start(flow);
   auto jobs = flowJobs("b after a");
   EXPECT_EQ(codeOf(add(jobs)), ErrorCode::kNameTaken);
-  jobs[0].inputs = {{.from = "a"}};
+  jobs[0].inputs = {from("a")};
   EXPECT_TRUE(add(jobs));
   cancelFlow().value();
 }

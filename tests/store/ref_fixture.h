@@ -20,7 +20,7 @@ class RefFixture : public FlowTest {
   RefFixture() {
     rules.resources.blobs = &blobs;
     reopen();
-    write([](Store& s) { return run(AnnouncePlace{"", "http://here"}, s); }).value();
+    EXPECT_TRUE(write([](Store& s) { return run(AnnouncePlace{"", "http://here"}, s); }));
   }
   void TearDown() override {
     FlowTest::TearDown();

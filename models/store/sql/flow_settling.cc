@@ -114,7 +114,7 @@ constexpr Sql kRenumberParent{
     "UPDATE flow_jobs SET parent_seq = $2 WHERE parent_seq = $1 "
     "AND flow_seq = (SELECT p.flow_seq FROM flow_jobs p WHERE p.seq = $2)"};
 
-constexpr int kMarkedAtOnce = 250;
+constexpr int kToldMarkedAtOnce = 250;
 
 }  // namespace
 
@@ -390,7 +390,7 @@ void FlowSettling::renumberGone(std::span<const std::int64_t> jobs) {
 int FlowSettling::tellMarked(FlowJobTodo todo, int most) {
   std::vector<Wanted> wanted;
   {
-    auto rows = s_.db.query(kMarked, static_cast<int>(todo), std::min(most, kMarkedAtOnce));
+    auto rows = s_.db.query(kMarked, static_cast<int>(todo), std::min(most, kToldMarkedAtOnce));
     while (rows.next()) {
       wanted.push_back({rows->integer(0),
                         todo == FlowJobTodo::kTellEdges ? rows->integer(1) : std::int64_t{0},

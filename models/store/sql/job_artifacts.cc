@@ -187,10 +187,8 @@ Result<std::string> JobArtifacts::keep(const JobRow& row, const std::optional<st
     if (each.artifact.attempt != row.job.attempts || resource.state != ResourceState::kUploading) {
       continue;
     }
-    Error error{ErrorCode::kNotStored,
-                fmt::format("artifact '{}' is still being uploaded", each.artifact.name)};
-    error.members = {{"holder", JsonWriter().value(resource.holder.text()).take()},
-                     {"state", JsonWriter().value(name(resource.state)).take()}};
+    Error error = notStored(resource).value();
+    error.detail = fmt::format("artifact '{}' is still being uploaded", each.artifact.name);
     return tl::unexpected(std::move(error));
   }
   std::string items = handed;

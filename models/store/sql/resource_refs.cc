@@ -84,13 +84,8 @@ Error errorOf(RefFault fault, const Resource& resource, FieldError field) {
   if (fault == RefFault::kOtherTenant) {
     return {ErrorCode::kInvalid, "a job cannot refer to it", {std::move(field)}};
   }
-  Error error = resourceGone(resource).value();  // with the state
-  if (fault == RefFault::kNotStored) {
-    error.code = ErrorCode::kNotStored;
-    error.detail = field.detail;
-    error.members = {{"holder", JsonWriter().value(resource.holder.text()).take()},
-                     {"state", JsonWriter().value(name(resource.state)).take()}};
-  }
+  const bool is_gone = fault == RefFault::kGone;
+  Error error = is_gone ? resourceGone(resource).value() : notStored(resource).value();
   error.fields = {std::move(field)};
   return error;
 }
