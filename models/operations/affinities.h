@@ -81,14 +81,4 @@ struct TendPins {
 };
 Result<std::int64_t> run(const TendPins& op, Store& store);
 
-// For the metrics: bound keys by state.
-struct CountAffinities {
-  struct Count {
-    AffinityState state;
-    std::int64_t count = 0;
-  };
-  using Reply = std::vector<Count>;
-};
-Result<std::vector<CountAffinities::Count>> run(const CountAffinities& op, Store& store);
-
 }  // namespace muster

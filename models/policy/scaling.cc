@@ -206,7 +206,8 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
   }
   ScaleDecision decision = hold(state, binding, {});
   decision.level = demand.level;
-  if (launch == 0 && binding == binding_limit::kMaxWorkers && state.in_the_way > 0) {
+  if (launch == 0 && binding == binding_limit::kMaxWorkers && state.in_the_way > 0 &&
+      state.terminating == 0) {
     decision.direction = "down";
     decision.to_drain = 1;
     decision.makes_room = true;

@@ -11,9 +11,6 @@
 namespace muster {
 namespace {
 
-constexpr Sql kCountAffinities{
-    "SELECT state, count(*) FROM affinities WHERE state <> 'unbound' GROUP BY state"};
-
 tl::unexpected<Error> noAffinity(const std::string& key) {
   return fail(ErrorCode::kNotFound, "nobody has the key '" + key + "'");
 }
@@ -132,16 +129,6 @@ Result<std::int64_t> run(const TendPins& op, Store& store) {
   const int unpinned = Pins(store.session).unpinDue(op.limit);
   const int expired = Affinities(store.session).expire(op.limit);
   return std::max({lost, unpinned, expired});
-}
-
-Result<std::vector<CountAffinities::Count>> run(const CountAffinities&, Store& store) {
-  std::vector<CountAffinities::Count> counts;
-  auto rows = store.session.db.query(kCountAffinities);
-  while (rows.next()) {
-    const auto state = parseAffinityState(rows->text(0));
-    if (state) counts.push_back({*state, rows->integer(1)});
-  }
-  return counts;
 }
 
 }  // namespace muster

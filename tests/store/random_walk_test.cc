@@ -267,8 +267,10 @@ class RandomWalkTest : public StoreTest {
       const std::string name = hostName(host);
       registerWorker(newWorker("on-" + name, name));
       for (const char* tenant : {"", "t0", "t1", "t2"}) {
-        PutAffinity op{.key = name, .tenant = tenant, .by = {.is_admin = true}};
-        op.holder = {Holder::Kind::kHost, name};
+        const PutAffinity op{.key = name,
+                             .tenant = tenant,
+                             .holder = {Holder::Kind::kHost, name},
+                             .by = {.is_admin = true}};
         write([&](Store& s) { run(op, s).value(); });
       }
     }

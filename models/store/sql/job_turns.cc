@@ -217,9 +217,16 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
     read_ahead -= std::min(read_ahead, bytes);
     Row row = std::move(rows.front());
     rows.pop_front();
-    if ((row.links & job_link::kHasKey) != 0 && !Pins(s_).mayTake(row, worker, traits.node)) {
-      turns.queue.correct(at->lane, TurnQueue::Head{head.priority, head.seq + 1});
-      continue;
+    if ((row.links & job_link::kHasKey) != 0) {
+      if (!Pins(s_).mayTake(row, worker, traits.node)) {
+        turns.queue.correct(at->lane, TurnQueue::Head{head.priority, head.seq + 1});
+        continue;
+      }
+      // If that bound its key, more jobs of the key may have come to the lanes of the worker. While
+      // these turns are up to date, turnsFor() gives the same.
+      const auto own = Pools(s_).pinsOf(pool.id, worker, traits.node);
+      const bool is_kept = !turns.outdated && turns.queue.groups() + own.size() < kMostGroups;
+      if (own != pins && is_kept) turnsFor(pool, own);
     }
     taken += bytes;
     if (token.empty()) token = s_.random.token();

@@ -62,8 +62,7 @@ std::function<HolderFacts(const Holder&)> rememberedFacts(Session& session) {
 
 }  // namespace
 
-// To the lane for anybody.
-Pins::Move Pins::unpinned(Pinned& job) const {
+Pins::Move Pins::unpinned(Pinned& job) {
   const auto pin = job.affinity ? lane_pin::kOpenKey : lane_pin::kNone;
   return {&job, std::string(pin), ""};
 }
@@ -99,27 +98,20 @@ void Pins::moveAll(std::vector<Move>& moves) {
     s_.countLane(row, lane, move->pin);
     row.lane = lane;
     row.job.version += 1;
+    // So that others who may take it now hear of it.
+    if (status == JobStatus::kPending && !lane_pin::isOpen(move->job->lane_pin)) {
+      JsonWriter details;
+      details.beginObject().field("holder", move->job->lane_pin).endObject();
+      Jobs(s_).emit(event_type::kJobUnpinned, row, details.take());
+    }
     move->job->lane_pin = move->pin;
   }
 }
 
-// Anybody may take them now, and hears of it.
 void Pins::free(std::vector<Pinned>& jobs) {
   std::vector<Move> moves;
-  std::unordered_map<std::int64_t, std::string> before;
-  for (Pinned& job : jobs) {
-    before[job.row.seq] = job.lane_pin;
-    moves.push_back(unpinned(job));
-  }
+  for (Pinned& job : jobs) moves.push_back(unpinned(job));
   moveAll(moves);
-  for (const Pinned& job : jobs) {
-    if (job.row.job.status != JobStatus::kPending || job.lane_pin == before.at(job.row.seq)) {
-      continue;
-    }
-    JsonWriter details;
-    details.beginObject().field("holder", before.at(job.row.seq)).endObject();
-    Jobs(s_).emit(event_type::kJobUnpinned, job.row, details.take());
-  }
 }
 
 void Pins::moveWaiting(const AffinityRow& key, std::int64_t but) {

@@ -159,12 +159,17 @@ void Pins::wish(JobRow& row, const NewJob& job, std::vector<PinRef> refs) {
   row.wish->refs = std::move(refs);
   row.links |= job_link::kHasPin;
   if (!job.affinity.empty()) row.links |= job_link::kHasKey;
-  const auto open = job.affinity.empty() ? lane_pin::kNone : lane_pin::kOpenKey;
-  row.lane =
-      Pools(s_).laneFor(row.job.pool, row.job.tenant, row.job.placement, std::string(open));
 }
 
 void Pins::choose(JobRow& row) {
+  const auto pin = choosePin(row);
+  const auto open = row.wish->key.empty() ? lane_pin::kNone : lane_pin::kOpenKey;
+  row.wish->mode = modeText(pin);
+  row.lane = Pools(s_).laneFor(row.job.pool, row.job.tenant, row.job.placement,
+                               pin ? pin->holder.text() : std::string(open));
+}
+
+std::optional<Pin> Pins::choosePin(JobRow& row) {
   PinWish& wish = *row.wish;
   PinQuestion question{.refs = wish.refs, .key = wish.key};
   question.key_mode = wish.key_mode;
@@ -180,12 +185,12 @@ void Pins::choose(JobRow& row) {
     wish.affinity = key.seq;
     if (key.isBound()) question.key_holder = key.affinity.holder;
   }
-  if (row.job.status != JobStatus::kPending) return;
+  if (row.job.status != JobStatus::kPending) return std::nullopt;
   auto decided = decidePin(question, facts);
   if (!decided) {
     // It was there when the request was checked, or nobody has checked.
     wish.obstacle = describe(decided.error().code).name;
-    return;
+    return std::nullopt;
   }
   if (wish.ref_mode.empty() && *decided && !(*decided)->of_key) {
     wish.ref_pin = (*decided)->holder.text();
@@ -199,11 +204,7 @@ void Pins::choose(JobRow& row) {
                     wish.wait.value_or(s_.rules.affinities.wait);
     row.links |= job_link::kHasUnpinAt;
   }
-  const auto pin = inTime(*std::move(decided), wish.unpin_at);
-  if (!pin) return;
-  wish.mode = name(pin->mode);
-  row.lane = Pools(s_).laneFor(row.job.pool, row.job.tenant, row.job.placement,
-                               pin->holder.text());
+  return inTime(*std::move(decided), wish.unpin_at);
 }
 
 void Pins::keep(JobRow& row) {

@@ -43,8 +43,8 @@ class Pins {
   // Changes nothing, and costs nothing for a job with neither a key nor refs.
   Status check(const Pool& pool, const NewJob& job, const std::string& tenant,
                std::vector<PinRef> refs, const std::string& pointer);
-  // The way of a new job: wish() notes what it asks for and gives it an open lane; choose(), when
-  // its status is known, gives it the lane of its holder; keep() is for when it has been written.
+  // The way of a new job: wish() notes what it asks for; choose(), when its status is known, gives
+  // it a lane, that of its holder if it has one; keep() is for when it has been written.
   // One that could never run ends there. What waits for other jobs is placed when it is unblocked.
   void wish(JobRow& row, const NewJob& job, std::vector<PinRef> refs);
   void choose(JobRow& row);
@@ -93,14 +93,17 @@ class Pins {
     Pinned* job;
     std::string pin, mode;
   };
+  std::optional<Pin> choosePin(JobRow& row);
   static Pinned readPinned(const SqlRows& row);
   std::optional<Pinned> load(std::int64_t seq);
   PinQuestion questionOf(const Pinned& job, const AffinityRow* key) const;
   std::vector<PinRef> readRefs(std::int64_t job);
   // False: it stays in its lane.
   bool place(std::int64_t seq);
+  // Those that had a pin are told of as `job.unpinned`.
   void moveAll(std::vector<Move>& moves);
-  Move unpinned(Pinned& job) const;
+  // To a lane for anybody.
+  static Move unpinned(Pinned& job);
   void free(std::vector<Pinned>& jobs);
   std::optional<Holder> holderFor(const std::string& worker, const std::string& host);
   std::optional<Pin> inTime(std::optional<Pin> pin, const std::optional<Time>& unpin_at) const;

@@ -1,6 +1,12 @@
 #include "models/store/sql/turns.h"
 
 namespace muster {
+namespace {
+
+// Lanes that anybody may serve are one group, whatever their pin; those of holders come behind them.
+std::string groupOf(const std::string& pin) { return pin < "a" ? std::string() : pin; }
+
+}  // namespace
 
 PoolTurns* Turns::find(const PoolId& pool) {
   if (pools_.empty()) return nullptr;
@@ -18,8 +24,9 @@ void Turns::laneAdded(const PoolId& pool, std::int64_t lane, const std::string& 
   PoolTurns* turns = find(pool);
   if (turns == nullptr) return;
   // One of a group that nobody has claimed from is read when somebody does.
-  if (!turns->queue.knowsGroup(pin)) return;
-  turns->queue.addLane(lane, tenant, pin);
+  const std::string group = groupOf(pin);
+  if (!turns->queue.knowsGroup(group)) return;
+  turns->queue.addLane(lane, tenant, group);
   if (!placement.empty()) turns->placements.emplace(lane, placement);
 }
 
@@ -45,7 +52,7 @@ void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head
 void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head,
                      const std::string& pin) {
   const PoolTurns* turns = find(pool);
-  if (turns != nullptr && turns->queue.knowsGroup(pin)) jobReady(pool, lane, head);
+  if (turns != nullptr && turns->queue.knowsGroup(groupOf(pin))) jobReady(pool, lane, head);
 }
 
 void Turns::jobGone(const JobRow& row) {
