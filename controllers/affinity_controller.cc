@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "models/json/affinity_json.h"
+#include "models/json/json_reader.h"
 #include "models/operations/affinities.h"
 
 namespace muster {

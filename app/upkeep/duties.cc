@@ -41,12 +41,13 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed = jobs + workers + events + decisions + load + answers + deliveries +
                            sent + lanes + nodes + flows + resources + changes;
-  report.more =
-      report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
-      report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce || jobs == kAtOnce ||
-      workers == kAtOnce || events == kEventsAtOnce || load >= kLoadAtOnce || answers == kAtOnce ||
-      decisions == kAtOnce || deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
-      overdue == kFlowsAtOnce || pins >= kAtOnce || flows == kFlowsAtOnce || over >= kAtOnce || resources == kAtOnce;
+  report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
+                report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
+                jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
+                load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
+                deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
+                overdue == kFlowsAtOnce || pins >= kAtOnce || flows == kFlowsAtOnce ||
+                over >= kAtOnce || resources == kAtOnce;
   return report;
 }
 

@@ -66,10 +66,10 @@ Result<std::vector<Tie>> tiesOf(const PinQuestion& job) {
     const std::string what = "the resource " + ref.id;
     if (!ref.holder) {
       if (job.strict_refs) {
-        return tl::unexpected(Error{
-            ErrorCode::kInvalid,
-            what + " is not registered",
-            {{ref.pointer + "/resource_id", "unknown_resource", "no resource has this id"}}});
+        return tl::unexpected(
+            Error{ErrorCode::kInvalid,
+                  what + " is not registered",
+                  {{ref.pointer + "/resource_id", "unknown_resource", "no resource has this id"}}});
       }
       if (ref.worker.empty()) continue;
       ties.push_back({{Holder::Kind::kWorker, ref.worker}, PinMode::kRequired, what, ref.pointer});

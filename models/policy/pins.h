@@ -31,10 +31,10 @@ struct HolderFacts {
 // What a job that is about to wait for a worker refers to.
 struct PinRef {
   std::string id;
-  std::string pointer;                   // where it stands in the request
-  std::optional<Holder> holder = {};     // absent: nobody registered it
-  std::string worker = {};               // that is said to hold it; empty: not said
-  bool has_copy = false;                 // its bytes are stored, or elsewhere too
+  std::string pointer;                // where it stands in the request
+  std::optional<Holder> holder = {};  // absent: nobody registered it
+  std::string worker = {};            // that is said to hold it; empty: not said
+  bool has_copy = false;              // its bytes are stored, or elsewhere too
   std::int64_t bytes = 0;
 };
 

@@ -86,9 +86,9 @@ Result<PutAffinity::Reply> run(const PutAffinity& op, Store& store) {
   AffinityRow row = affinities.holdOrMake(op.tenant, op.key);
   const bool is_same = row.isBound() && row.affinity.holder == op.holder;
   if (!is_same && row.affinity.state == AffinityState::kActive && !op.force) {
-    return fail(ErrorCode::kAffinityConflict,
-                "the key '" + op.key + "' is bound to " + row.affinity.holder.text() +
-                    "; ?force=true gives it to another");
+    return fail(ErrorCode::kAffinityConflict, "the key '" + op.key + "' is bound to " +
+                                                  row.affinity.holder.text() +
+                                                  "; ?force=true gives it to another");
   }
   PutAffinity::Reply reply;
   reply.is_new = !is_same;

@@ -52,8 +52,7 @@ TEST_F(Affinities, a_job_says_to_whom_it_is_pinned) {
   EXPECT_FALSE(must.isMember("unpin_at"));
   EXPECT_EQ(pool_.stats()["pinned"], 2);
   EXPECT_EQ(pool_.stats()["pinned_waiting"], 2) << "its worker is busy";
-  const Reply refused =
-      pool_.tryClaim(v_, R"("job_id":)" + inQuotes(must["id"].asString()));
+  const Reply refused = pool_.tryClaim(v_, R"("job_id":)" + inQuotes(must["id"].asString()));
   EXPECT_TRUE(isProblem(refused, 409, "not_claimable"));
   EXPECT_EQ(refused.json["detail"], "the job is pinned to worker:" + w_);
   EXPECT_TRUE(pool_.claim(v_).empty());
@@ -63,8 +62,8 @@ TEST_F(Affinities, a_job_says_to_whom_it_is_pinned) {
 TEST_F(Affinities, a_key_is_given_touched_and_taken) {
   pool_.registerWorker(w_, R"("mode":"loop")");
   pool_.registerWorker(v_, R"("mode":"loop")");
-  const Reply made = http_.put(path(key_), R"({"worker_id":")" + w_ +
-                                               R"(","ttl_seconds":60,"metadata":{"a":1}})");
+  const Reply made =
+      http_.put(path(key_), R"({"worker_id":")" + w_ + R"(","ttl_seconds":60,"metadata":{"a":1}})");
   ASSERT_EQ(made.status, 201) << made;
   EXPECT_EQ(made.json["metadata"]["a"], 1);
   EXPECT_EQ(http_.put(path(key_), R"({"worker_id":")" + w_ + R"("})").status, 200);

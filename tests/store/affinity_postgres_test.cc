@@ -127,8 +127,8 @@ TEST_F(AffinityPostgresTest, counts_hold_while_keys_are_bound_and_jobs_move_on_t
   }
   EXPECT_EQ(done, static_cast<std::size_t>(kKeys * kJobs));
   for (const auto& [key, workers] : holders) EXPECT_EQ(workers.size(), 1U) << key;
-  const PoolStats counted =
-      run(*one, [](Store& s) { return s.pools().stats(PoolId("p")); }, Isolation::kAlone);
+  const PoolStats counted = run(
+      *one, [](Store& s) { return s.pools().stats(PoolId("p")); }, Isolation::kAlone);
   EXPECT_EQ(counted.done, kKeys * kJobs);
   EXPECT_EQ(counted.pending, 0);
   EXPECT_EQ(counted.claimed, 0);

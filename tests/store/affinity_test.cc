@@ -143,8 +143,8 @@ TEST_P(AffinityTest, the_order_of_claims_stays_priority_and_age_among_all_that_a
   ASSERT_EQ(holderOf("k"), "worker:w1");
   ASSERT_EQ(holderOf("h"), "host:a");
   NewJob urgent{.data = "1", .priority = 3};
-  const Job plain = push(), mine = push(keyed("k")), on_host = push(keyed("h")),
-            last = push(), first = push(urgent);
+  const Job plain = push(), mine = push(keyed("k")), on_host = push(keyed("h")), last = push(),
+            first = push(urgent);
   EXPECT_EQ(claimed("w1", 9), (Names{first.id.str(), plain.id.str(), mine.id.str(),
                                      on_host.id.str(), last.id.str()}));
 }

@@ -1,4 +1,5 @@
-// Jobs that only one holder may take: in whose lanes they stand, what stats and checks make of them.
+// Jobs that only one holder may take: in whose lanes they stand, what stats and checks make of
+// them.
 #include "models/operations/affinities.h"
 #include "models/policy/scaling.h"
 #include "tests/store/store_fixture.h"
@@ -232,7 +233,8 @@ TEST_P(PinTest, a_key_of_a_worker_that_serves_another_pool_pins_nothing_here) {
   const Job never = push(required("l"));
   EXPECT_EQ(job(never.id).status, JobStatus::kPoisoned);
   EXPECT_EQ(job(never.id).reason, "conflicting_pins");
-  const auto refused = write([](Store& s) { return s.pins().check(*pool(s), required("l"), "", {}, ""); });
+  const auto refused =
+      write([](Store& s) { return s.pins().check(*pool(s), required("l"), "", {}, ""); });
   EXPECT_EQ(codeOf(refused), ErrorCode::kConflictingPins);
 }
 

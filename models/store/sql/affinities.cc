@@ -104,10 +104,10 @@ AffinityRow Affinities::holdOrMake(const std::string& tenant, const std::string&
 Affinities::Page Affinities::list(const Filter& filter, std::int64_t after, int limit) {
   Page page;
   const std::string_view state = filter.state ? name(*filter.state) : std::string_view();
-  auto rows = filter.holder.empty()
-                  ? s_.db.query(kListAffinities, after, filter.tenant, state, limit + 1)
-                  : s_.db.query(kListOfHolder, after, filter.tenant, state, limit + 1,
-                                filter.holder);
+  auto rows =
+      filter.holder.empty()
+          ? s_.db.query(kListAffinities, after, filter.tenant, state, limit + 1)
+          : s_.db.query(kListOfHolder, after, filter.tenant, state, limit + 1, filter.holder);
   while (rows.next()) {
     if (page.rows.size() == static_cast<std::size_t>(limit)) {
       page.more = true;
@@ -125,9 +125,7 @@ void Affinities::countJobs(AffinityRow& row) {
   row.affinity.waiting_count = rows->integer(1) - rows->integer(0);
 }
 
-bool Affinities::hasLivingJobs(std::int64_t seq) {
-  return s_.db.query(kHasLivingJobs, seq).next();
-}
+bool Affinities::hasLivingJobs(std::int64_t seq) { return s_.db.query(kHasLivingJobs, seq).next(); }
 
 bool Affinities::hasAny(const std::string& holder) { return s_.db.query(kHasAny, holder).next(); }
 

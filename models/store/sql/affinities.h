@@ -19,8 +19,8 @@ struct AffinityRow {
 };
 
 // The columns of an affinity in the order Affinities::read() takes them.
-#define MUSTER_AFFINITY_COLUMNS                                                                   \
-  "a.affinity_seq, a.tenant, a.affinity_key, a.state, a.holder, a.worker_id, a.host, "            \
+#define MUSTER_AFFINITY_COLUMNS                                                        \
+  "a.affinity_seq, a.tenant, a.affinity_key, a.state, a.holder, a.worker_id, a.host, " \
   "a.acquired_at, a.expires_at, a.ttl_ms, a.failures, a.metadata, a.version"
 constexpr int kAffinityColumns = 13;
 

@@ -69,7 +69,7 @@ HolderFacts Holders::factsOfWorker(const std::string& worker) {
   if (mode != "loop") return facts;  // it has gone before another job comes
   const auto pool = facts.pool.empty() ? nullptr : Pools(s_).find(PoolId(facts.pool));
   const PoolSettings& settings = pool ? pool->settings : s_.rules.pool_defaults;
-  facts.presence = status == worker_status::kTerminating ? Presence::kLeaving
+  facts.presence = status == worker_status::kTerminating                    ? Presence::kLeaving
                    : isStale(last_heartbeat, settings.staleAfter(), s_.now) ? Presence::kSilent
                                                                             : Presence::kThere;
   return facts;

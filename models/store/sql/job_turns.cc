@@ -14,10 +14,11 @@ namespace {
   "status = 'pending' AND delayed = 0 AND " \
   "(expires_at IS NULL OR expires_at > $2) ORDER BY priority DESC, seq LIMIT "
 // The first job of each lane of the pool that anybody may serve, or of those of one holder.
-#define MUSTER_FIRST_OF_LANES(pin)                                                \
-  "SELECT first.lane_id, j.priority, j.seq FROM (SELECT l.lane_id AS lane_id, "   \
-  "(SELECT seq FROM jobs WHERE lane_id = l.lane_id AND " MUSTER_CLAIMABLE         \
-  "1) AS seq FROM lanes l WHERE l.pool_id = $1 AND l.pin " pin ") first "         \
+#define MUSTER_FIRST_OF_LANES(pin)                                              \
+  "SELECT first.lane_id, j.priority, j.seq FROM (SELECT l.lane_id AS lane_id, " \
+  "(SELECT seq FROM jobs WHERE lane_id = l.lane_id AND " MUSTER_CLAIMABLE       \
+  "1) AS seq FROM lanes l WHERE l.pool_id = $1 AND l.pin " pin                  \
+  ") first "                                                                    \
   "JOIN jobs j ON j.seq = first.seq"
 constexpr Sql kFirstOfLanes{MUSTER_FIRST_OF_LANES("< 'a'")};
 constexpr Sql kFirstOfPinned{MUSTER_FIRST_OF_LANES("= $3")};

@@ -69,7 +69,8 @@ class Jobs {
     std::int64_t seq = 0;  // of one that was created
   };
   // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link;
-  // `refs` say who has what the job refers to. One that nobody could run (Pins::check) ends at once.
+  // `refs` say who has what the job refers to. One that nobody could run (Pins::check) ends at
+  // once.
   Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0,
               std::vector<PinRef> refs = {});
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown

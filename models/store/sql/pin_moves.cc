@@ -14,9 +14,9 @@
 namespace muster {
 namespace {
 
-#define MUSTER_SELECT_PINNED                                                                  \
-  "SELECT " MUSTER_JOB_COLUMNS                                                                \
-  ", l.placement, l.pin, p.affinity_seq, p.affinity_mode, p.ref_pin, p.ref_mode, p.mode, "    \
+#define MUSTER_SELECT_PINNED                                                               \
+  "SELECT " MUSTER_JOB_COLUMNS                                                             \
+  ", l.placement, l.pin, p.affinity_seq, p.affinity_mode, p.ref_pin, p.ref_mode, p.mode, " \
   "p.wait_ms, p.unpin_at FROM "
 // The youngest first: a preferred pin of the others has run out sooner.
 constexpr Sql kWaitingWithKey{
@@ -30,11 +30,10 @@ constexpr Sql kPinnedTo{
     "lanes l CROSS JOIN jobs j CROSS JOIN job_pins p "
     "WHERE l.pin = $1 AND l.pin >= 'a' AND j.lane_id = l.lane_id AND j.status = 'pending' "
     "AND p.seq = j.seq AND p.mode = $2 LIMIT $3"};
-constexpr Sql kRunOut{
-    MUSTER_SELECT_PINNED
-    "(SELECT * FROM job_pins WHERE runs_out = 1 AND unpin_at <= $1 "
-    "ORDER BY unpin_at, seq LIMIT $2) p CROSS JOIN jobs j CROSS JOIN lanes l "
-    "WHERE j.seq = p.seq AND l.lane_id = j.lane_id"};
+constexpr Sql kRunOut{MUSTER_SELECT_PINNED
+                      "(SELECT * FROM job_pins WHERE runs_out = 1 AND unpin_at <= $1 "
+                      "ORDER BY unpin_at, seq LIMIT $2) p CROSS JOIN jobs j CROSS JOIN lanes l "
+                      "WHERE j.seq = p.seq AND l.lane_id = j.lane_id"};
 // $1: number, lane. The || keeps to the index of numbers.
 constexpr Sql kMoveJobs{
     "UPDATE jobs SET lane_id = d.c1, version = version + 1 FROM /*rows $1 2*/ d "
@@ -141,8 +140,7 @@ void Pins::moveWaiting(const AffinityRow& key, std::int64_t but) {
 int Pins::unpinPreferred(const Holder& holder) {
   std::vector<Pinned> jobs;
   {
-    auto rows =
-        s_.db.query(kPinnedTo, holder.text(), name(PinMode::kPreferred), kMostMovedPins);
+    auto rows = s_.db.query(kPinnedTo, holder.text(), name(PinMode::kPreferred), kMostMovedPins);
     while (rows.next()) jobs.push_back(readPinned(*rows));
   }
   free(jobs);

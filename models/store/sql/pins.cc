@@ -15,15 +15,14 @@
 namespace muster {
 namespace {
 
-#define MUSTER_PIN_COLUMNS                                                                    \
-  MUSTER_JOB_COLUMNS                                                                          \
-  ", l.placement, l.pin, p.affinity_seq, p.affinity_mode, p.ref_pin, p.ref_mode, p.mode, "    \
+#define MUSTER_PIN_COLUMNS                                                                 \
+  MUSTER_JOB_COLUMNS                                                                       \
+  ", l.placement, l.pin, p.affinity_seq, p.affinity_mode, p.ref_pin, p.ref_mode, p.mode, " \
   "p.wait_ms, p.unpin_at "
 constexpr int kFirstPinColumn = 26;
-constexpr Sql kPinnedJob{
-    "SELECT " MUSTER_PIN_COLUMNS
-    "FROM job_pins p CROSS JOIN jobs j CROSS JOIN lanes l "
-    "WHERE p.seq = $1 AND j.seq = p.seq AND l.lane_id = j.lane_id"};
+constexpr Sql kPinnedJob{"SELECT " MUSTER_PIN_COLUMNS
+                         "FROM job_pins p CROSS JOIN jobs j CROSS JOIN lanes l "
+                         "WHERE p.seq = $1 AND j.seq = p.seq AND l.lane_id = j.lane_id"};
 constexpr Sql kKeepPin{
     "INSERT INTO job_pins (seq, affinity_seq, affinity_mode, ref_pin, ref_mode, mode, wait_ms, "
     "unpin_at, runs_out, ended) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
@@ -107,10 +106,8 @@ PinQuestion Pins::questionOf(const Pinned& job, const AffinityRow* key) const {
 }
 
 // A preferred pin whose time is over is none.
-std::optional<Pin> Pins::inTime(std::optional<Pin> pin,
-                                const std::optional<Time>& unpin_at) const {
-  const bool is_over =
-      pin && pin->mode == PinMode::kPreferred && unpin_at && *unpin_at <= s_.now;
+std::optional<Pin> Pins::inTime(std::optional<Pin> pin, const std::optional<Time>& unpin_at) const {
+  const bool is_over = pin && pin->mode == PinMode::kPreferred && unpin_at && *unpin_at <= s_.now;
   return is_over ? std::nullopt : std::move(pin);
 }
 
@@ -200,8 +197,8 @@ std::optional<Pin> Pins::choosePin(JobRow& row) {
       wish.ref_mode == name(PinMode::kPreferred) ||
       (!wish.key.empty() && wish.key_mode == PinMode::kPreferred && wish.ref_mode.empty());
   if (may_run_out) {
-    wish.unpin_at = std::max(s_.now, row.job.available_at) +
-                    wish.wait.value_or(s_.rules.affinities.wait);
+    wish.unpin_at =
+        std::max(s_.now, row.job.available_at) + wish.wait.value_or(s_.rules.affinities.wait);
     row.links |= job_link::kHasUnpinAt;
   }
   return inTime(*std::move(decided), wish.unpin_at);
@@ -210,12 +207,12 @@ std::optional<Pin> Pins::choosePin(JobRow& row) {
 void Pins::keep(JobRow& row) {
   const auto wish = std::exchange(row.wish, nullptr);
   const bool runs_out = wish->mode == name(PinMode::kPreferred);
-  s_.db.post(kKeepPin, row.seq, wish->affinity,
-             wish->key.empty() ? std::string_view() : name(wish->key_mode), wish->ref_pin,
-             wish->ref_mode, wish->mode,
-             wish->wait ? std::optional(static_cast<std::int64_t>(wish->wait->count()))
-                        : std::nullopt,
-             wish->unpin_at, runs_out, isFinished(row.job.status));
+  s_.db.post(
+      kKeepPin, row.seq, wish->affinity,
+      wish->key.empty() ? std::string_view() : name(wish->key_mode), wish->ref_pin, wish->ref_mode,
+      wish->mode,
+      wish->wait ? std::optional(static_cast<std::int64_t>(wish->wait->count())) : std::nullopt,
+      wish->unpin_at, runs_out, isFinished(row.job.status));
   if (!wish->obstacle.empty()) Jobs(s_).poisonWaiting(row, wish->obstacle);
   attach({&row, 1});
 }
@@ -243,9 +240,8 @@ bool Pins::mayTake(const JobRow& row, const std::string& worker, const std::stri
   if (ref_mode == name(PinMode::kRequired)) return true;  // the key follows nobody there
   Affinities affinities(s_);
   const Holder& holder = key->affinity.holder;
-  const bool is_mine = holder.kind == Holder::Kind::kWorker
-                           ? holder.name == worker
-                           : !host.empty() && holder.name == host;
+  const bool is_mine = holder.kind == Holder::Kind::kWorker ? holder.name == worker
+                                                            : !host.empty() && holder.name == host;
   if (key->isBound() && is_mine) {
     affinities.touch(*key);
     return true;
@@ -260,9 +256,9 @@ std::optional<std::string> Pins::obstacle(const JobRow& row, const std::string& 
                                           const std::string& host) {
   if (!Pools(s_).hasPinned(row.job.pool)) return std::nullopt;
   const std::string pin = Pools(s_).pinOf(row.lane);
-  const bool is_mine =
-      lane_pin::isOpen(pin) || pin == Holder{Holder::Kind::kWorker, worker}.text() ||
-      (!host.empty() && pin == Holder{Holder::Kind::kHost, host}.text());
+  const bool is_mine = lane_pin::isOpen(pin) ||
+                       pin == Holder{Holder::Kind::kWorker, worker}.text() ||
+                       (!host.empty() && pin == Holder{Holder::Kind::kHost, host}.text());
   if (is_mine) return std::nullopt;
   return "the job is pinned to " + pin;
 }
@@ -336,8 +332,8 @@ bool Pins::place(std::int64_t seq) {
   const auto facts = [this](const Holder& holder) { return Holders(s_).facts(holder); };
   const auto must = requiredPin(question);
   if (!must && !job->unpin_at) {
-    job->unpin_at = std::max(s_.now, job->row.job.available_at) +
-                    job->wait.value_or(s_.rules.affinities.wait);
+    job->unpin_at =
+        std::max(s_.now, job->row.job.available_at) + job->wait.value_or(s_.rules.affinities.wait);
     s_.db.post(kFixUnpinAt, seq, job->unpin_at);
   }
   auto decided = decidePin(question, facts);
@@ -347,10 +343,9 @@ bool Pins::place(std::int64_t seq) {
                                facts(must->holder).presence != Presence::kGone;
     if (!may_come_back) {
       const bool is_lost = decided.error().code == ErrorCode::kUnavailable;
-      Jobs(s_).poisonWaiting(
-          job->row, !is_lost      ? describe(decided.error().code).name
-                    : must->of_key ? std::string_view("holder_lost")
-                                   : std::string_view("resource_lost"));
+      Jobs(s_).poisonWaiting(job->row, !is_lost       ? describe(decided.error().code).name
+                                       : must->of_key ? std::string_view("holder_lost")
+                                                      : std::string_view("resource_lost"));
       return true;
     }
     decided = must;

@@ -34,9 +34,7 @@ std::optional<WorkerTraits> launchable(const Session& session, const Pool& pool)
   return WorkerTraits{rules.host, rules.region, made->capabilities, made->executors};
 }
 
-std::string hostPin(const std::string& host) {
-  return Holder{Holder::Kind::kHost, host}.text();
-}
+std::string hostPin(const std::string& host) { return Holder{Holder::Kind::kHost, host}.text(); }
 
 // What the first job of a lane needs of the host it is pinned to.
 std::string neededThere(Session& session, const PinnedToHost& pinned) {
@@ -77,7 +75,8 @@ std::vector<Placement> pendingForLaunched(Session& session, const Pool& pool) {
 }
 
 bool hasJobsBoundHere(Session& session, const Pool& pool) {
-  if (!session.db.query(kHasPlacements, pool.id, hostPin(session.rules.host)).next()) return false;  // as in most pools
+  if (!session.db.query(kHasPlacements, pool.id, hostPin(session.rules.host)).next())
+    return false;  // as in most pools
   const auto placements = pendingForLaunched(session, pool);
   return std::any_of(placements.begin(), placements.end(), [](const Placement& placement) {
     return !isPlaceable(placement, PlacementSupply{});  // it asks for something
@@ -100,8 +99,7 @@ void tellUnplaceable(Session& session, PlacementSupply supply,
   for (UnplaceableJobs& group : groups) {
     const auto pinned = on_hosts.find(group.placement);
     if (pinned != on_hosts.end() && !isAnybodyOn(pinned->second.host, supply)) {
-      group.reason =
-          nobodyRunsOn(pinned->second.host, neededThere(session, pinned->second));
+      group.reason = nobodyRunsOn(pinned->second.host, neededThere(session, pinned->second));
     } else {
       group.reason = whyUnplaceable(parsePlacement(group.placement), supply);
     }

@@ -17,7 +17,8 @@ constexpr Sql kLanesOfAll{
     "sum(c.poisoned), sum(c.cancelled), (SELECT " MUSTER_WORK_SINCE
     " FROM jobs j "
     "WHERE j.lane_id = l.lane_id AND j.status = 'pending' ORDER BY j.seq LIMIT 1), "
-    "sum(c.blocked), l.pin FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY l.lane_id"};
+    "sum(c.blocked), l.pin FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY "
+    "l.lane_id"};
 // Those that ended are many: each pool looks up the few that did not, and those that were lost.
 #define MUSTER_WORKERS_THAT_ARE(status) \
   "(SELECT count(*) FROM workers w WHERE w.pool_id = pools.pool_id AND w.status = '" status "')"

@@ -29,18 +29,19 @@ constexpr Sql kMaybeAlive{
 constexpr Sql kUnjudged{
     "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
 // Jobs that must run on it wait for the worker.
-#define MUSTER_IS_WAITED_FOR(pool, pin)                                                       \
-  "EXISTS (SELECT 1 FROM lanes l JOIN jobs q ON q.lane_id = l.lane_id "                       \
-  "AND q.status = 'pending' JOIN job_pins p ON p.seq = q.seq AND p.mode = 'required' "        \
+#define MUSTER_IS_WAITED_FOR(pool, pin)                                                \
+  "EXISTS (SELECT 1 FROM lanes l JOIN jobs q ON q.lane_id = l.lane_id "                \
+  "AND q.status = 'pending' JOIN job_pins p ON p.seq = q.seq AND p.mode = 'required' " \
   "WHERE l.pool_id = " pool " AND l.pin = " pin ")"
 constexpr Sql kIsWaitedFor{"SELECT 1 WHERE " MUSTER_IS_WAITED_FOR("$1", "$2")};
 // Idle ones first, those that are there longest before others, then by the youngest job.
-#define MUSTER_SELECT_DRAINABLE(launched, idle)                                       \
-  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id " \
-  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched    \
-  "AND w.status NOT IN ('starting', 'terminating') AND NOT "                          \
-  MUSTER_IS_WAITED_FOR("w.pool_id", "'worker:' || w.worker_id") " GROUP BY w.worker_id " idle        \
-  "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"
+#define MUSTER_SELECT_DRAINABLE(launched, idle)                                           \
+  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "     \
+  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched        \
+  "AND w.status NOT IN ('starting', 'terminating') AND NOT " MUSTER_IS_WAITED_FOR(        \
+      "w.pool_id", "'worker:' || w.worker_id") " GROUP BY w.worker_id " idle              \
+                                               "ORDER BY max(j.claimed_at) IS NOT NULL, " \
+                                               "max(j.claimed_at) DESC, w.started_at LIMIT $2"
 constexpr Sql kDrainable{MUSTER_SELECT_DRAINABLE("", "")};
 constexpr Sql kIdleLaunched{
     MUSTER_SELECT_DRAINABLE("AND w.launched_at IS NOT NULL ", "HAVING max(j.claimed_at) IS NULL ")};
@@ -81,9 +82,10 @@ ScaleState Scaling::state(const Pool& pool) {
   state.claimed = stats.claimed;
   state.circuit_allows = circuitAllowance(Circuits(s_).find(pool), s_.now);
   const auto wanted = pendingForLaunched(s_, pool);
-  const bool has_pinned_here = std::any_of(wanted.begin(), wanted.end(), [&](const auto& placement) {
-    return placement.allowed_nodes == std::vector<std::string>{s_.rules.host};
-  });
+  const bool has_pinned_here =
+      std::any_of(wanted.begin(), wanted.end(), [&](const auto& placement) {
+        return placement.allowed_nodes == std::vector<std::string>{s_.rules.host};
+      });
   {
     auto live = s_.db.query(kLive, pool.id);
     while (live.next()) {

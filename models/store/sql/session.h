@@ -45,8 +45,8 @@ inline bool isOpen(std::string_view pin) { return pin == kNone || pin == kOpenKe
 
 // The lanes of a pool, as far as they are known.
 struct PoolLanes {
-  std::vector<Lane> open;   // all that anybody may serve
-  bool has_pinned = false;  // there may be others
+  std::vector<Lane> open;                                     // all that anybody may serve
+  bool has_pinned = false;                                    // there may be others
   std::unordered_map<std::string, std::vector<Lane>> pinned;  // those of some holders
 };
 

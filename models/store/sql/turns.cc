@@ -3,7 +3,8 @@
 namespace muster {
 namespace {
 
-// Lanes that anybody may serve are one group, whatever their pin; those of holders come behind them.
+// Lanes that anybody may serve are one group, whatever their pin; those of holders come behind
+// them.
 std::string groupOf(const std::string& pin) { return pin < "a" ? std::string() : pin; }
 
 }  // namespace

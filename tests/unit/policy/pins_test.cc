@@ -14,11 +14,14 @@ Holder worker(const std::string& id) { return {Holder::Kind::kWorker, id}; }
 
 HolderFacts factsOfWorker(const std::string& node, Presence presence = Presence::kThere,
                           const std::string& pool = "p") {
-  return {presence, presence == Presence::kThere ? Millis(0) : Millis(42'000), pool,
+  return {presence,
+          presence == Presence::kThere ? Millis(0) : Millis(42'000),
+          pool,
           {node, "eu", {"gpu"}, {}}};
 }
 HolderFacts factsOfHost(const std::string& name, Presence presence = Presence::kThere) {
-  return {presence, presence == Presence::kThere ? Millis(0) : Millis(7'500), "", {name, {}, {}, {}}};
+  return {
+      presence, presence == Presence::kThere ? Millis(0) : Millis(7'500), "", {name, {}, {}, {}}};
 }
 
 // Workers w1 and w2 on host a, w3 on host b, one of another pool on a, and some that are not there.
@@ -123,27 +126,27 @@ TEST(Pins, every_row_of_the_table) {
        "required worker:w1"},
       {"required against a preferred host",
        asks({ref("r", worker("w1")), ref("f", host("b"), true, 9)}), "required worker:w1"},
-      {"against allowed_nodes", placed(asks({ref("r", worker("w1"))}), [](Placement& p) {
-         p.allowed_nodes = Names{"b"};
-       }), "conflicting_pins"},
-      {"a host against allowed_nodes", placed(asks({ref("r", host("a"))}), [](Placement& p) {
-         p.allowed_nodes = Names{"b"};
-       }), "conflicting_pins"},
-      {"a host against forbidden_nodes", placed(asks({ref("r", host("a"))}), [](Placement& p) {
-         p.forbidden_nodes = {"a"};
-       }), "conflicting_pins"},
-      {"against capabilities", placed(asks({ref("r", worker("w1"))}), [](Placement& p) {
-         p.capabilities = {"tpu"};
-       }), "conflicting_pins"},
-      {"a capability that the worker has", placed(asks({ref("r", worker("w1"))}), [](Placement& p) {
-         p.capabilities = {"gpu"};
-       }), "required worker:w1"},
-      {"against the region", placed(asks({ref("r", worker("w1"))}), [](Placement& p) {
-         p.region = "us";
-       }), "conflicting_pins"},
-      {"a share per node is no conflict", placed(asks({ref("r", worker("w1"))}), [](Placement& p) {
-         p.max_parallel_per_node = 1;
-       }), "required worker:w1"},
+      {"against allowed_nodes",
+       placed(asks({ref("r", worker("w1"))}), [](Placement& p) { p.allowed_nodes = Names{"b"}; }),
+       "conflicting_pins"},
+      {"a host against allowed_nodes",
+       placed(asks({ref("r", host("a"))}), [](Placement& p) { p.allowed_nodes = Names{"b"}; }),
+       "conflicting_pins"},
+      {"a host against forbidden_nodes",
+       placed(asks({ref("r", host("a"))}), [](Placement& p) { p.forbidden_nodes = {"a"}; }),
+       "conflicting_pins"},
+      {"against capabilities",
+       placed(asks({ref("r", worker("w1"))}), [](Placement& p) { p.capabilities = {"tpu"}; }),
+       "conflicting_pins"},
+      {"a capability that the worker has",
+       placed(asks({ref("r", worker("w1"))}), [](Placement& p) { p.capabilities = {"gpu"}; }),
+       "required worker:w1"},
+      {"against the region",
+       placed(asks({ref("r", worker("w1"))}), [](Placement& p) { p.region = "us"; }),
+       "conflicting_pins"},
+      {"a share per node is no conflict",
+       placed(asks({ref("r", worker("w1"))}), [](Placement& p) { p.max_parallel_per_node = 1; }),
+       "required worker:w1"},
       {"a worker of another pool", asks({ref("r", worker("other"))}), "conflicting_pins"},
       {"another worker is said to hold it", asks({said(ref("r", worker("w1")), "w2")}),
        "conflicting_pins"},
@@ -171,9 +174,8 @@ TEST(Pins, every_row_of_the_table) {
       {"one that is terminating", asks({}, worker("leaving")), ""},
       {"one that is lost", asks({}, worker("gone")), ""},
       {"one that serves another pool", asks({}, worker("other")), ""},
-      {"one that the placement forbids", placed(asks({}, host("b")), [](Placement& p) {
-         p.forbidden_nodes = {"b"};
-       }), ""},
+      {"one that the placement forbids",
+       placed(asks({}, host("b")), [](Placement& p) { p.forbidden_nodes = {"b"}; }), ""},
       {"a host that is away, with a copy", asks({ref("r", host("away"), true)}), ""},
       {"the next best host when the best is away",
        asks({ref("r", host("away"), true, 9), ref("s", host("c"), true, 1)}), "preferred host:c"},
