@@ -201,11 +201,13 @@ TEST_F(Doctor, finds_what_is_wrong_with_the_folder_of_blobs) {
   EXPECT_TRUE(says("FAIL", "blobs", "cannot be written")) << out_;
   fs::permissions(blobs, fs::perms::owner_all);
 
-  EXPECT_EQ(run({"--store", store, "--blob-dir", "elsewhere"}), 1) << out_;
+  writeFile(folder_ / "muster.yml", "blob_dir: elsewhere\n");
+  EXPECT_EQ(run({"--store", store}), 1) << out_;
   EXPECT_TRUE(says("ok  ", "blobs", "which the service makes at its start")) << out_;
   EXPECT_TRUE(says("FAIL", "resources", "2 resources with bytes in a folder that no service has"))
       << out_;
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+  fs::remove(folder_ / "muster.yml");
   SqliteConnection(service.database(), SqliteAccess::kReadWrite)
       .script("UPDATE resources SET uploaded_at = 1 WHERE uploaded_at IS NOT NULL");
   EXPECT_EQ(run({"--store", store}), 0) << out_;
@@ -217,12 +219,13 @@ TEST_F(Doctor, finds_resources_without_their_file_on_postgresql) {
   const fs::path blobs = folder_ / "blobs";
   Service service({.store = database.url(), .settings = "blob_dir: " + blobs.string() + "\n"});
   const fs::path file = storeResources(service, blobs);
-  EXPECT_EQ(run({"--store", database.url(), "--blob-dir", blobs.string()}), 0) << out_;
-  EXPECT_TRUE(says("ok  ", "resources", "2 resources stored here, each with its file")) << out_;
   EXPECT_EQ(run({"--store", database.url()}), 0) << out_;
   EXPECT_TRUE(says("ok  ", "resources", "2 in folders of other nodes")) << out_;
+  writeFile(folder_ / "muster.yml", "blob_dir: " + blobs.string() + "\n");
+  EXPECT_EQ(run({"--store", database.url()}), 0) << out_;
+  EXPECT_TRUE(says("ok  ", "resources", "2 resources stored here, each with its file")) << out_;
   fs::remove(file);
-  EXPECT_EQ(run({"--store", database.url(), "--blob-dir", blobs.string()}), 1) << out_;
+  EXPECT_EQ(run({"--store", database.url()}), 1) << out_;
   EXPECT_TRUE(says("FAIL", "resources", "1 without a file")) << out_;
 }
 

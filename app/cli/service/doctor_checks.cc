@@ -124,7 +124,8 @@ Check judgeFiles(const StoreFindings::Resources& found, bool is_postgres) {
                     resourcesText(unreachable), found.other_place),
         "let `blob_dir` name that folder (its file `id` says which it is), or bring it here"};
   }
-  std::string detail = fmt::format("{} stored here, each with its file", found.stored);
+  std::string detail =
+      fmt::format("{} stored here, each with its file", resourcesText(found.stored));
   if (found.elsewhere > 0) detail += fmt::format("; {} in folders of other nodes", found.elsewhere);
   return {name, CheckVerdict::kOk, detail};
 }
