@@ -145,6 +145,7 @@ TEST(MetricsOfResources, tell_how_many_there_are) {
                          {"store", ResourceState::kEvicting, 1, 4},
                          {"worker", ResourceState::kActive, 2, 0}},
                         50,
+                        100,
                         7});
   EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="active"} 3)"));
   EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="evicting"} 1)"));
