@@ -22,6 +22,7 @@ constexpr std::string_view kJobCancelled = "job.cancelled";
 constexpr std::string_view kJobRetried = "job.retried";
 constexpr std::string_view kJobExpired = "job.expired";
 constexpr std::string_view kJobUnblocked = "job.unblocked";
+constexpr std::string_view kJobUnpinned = "job.unpinned";
 constexpr std::string_view kJobLateResultDropped = "job.late_result_dropped";
 constexpr std::string_view kWorkerStarting = "worker.starting";
 constexpr std::string_view kWorkerRegistered = "worker.registered";
@@ -63,6 +64,8 @@ constexpr std::string_view kResourceEvicted = "resource.evicted";
 constexpr std::string_view kResourceLost = "resource.lost";
 constexpr std::string_view kHostAway = "host.away";
 constexpr std::string_view kHostLost = "host.lost";
+constexpr std::string_view kAffinityBound = "affinity.bound";
+constexpr std::string_view kAffinityReleased = "affinity.released";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
@@ -79,7 +82,7 @@ inline constexpr std::array kAll = {
     kFlowClosed,        kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
     kFlowRetried,       kFlowDeleted,         kResourceCreated,   kResourceStale,
     kResourceRecovered, kResourceEvicted,     kResourceLost,      kHostAway,
-    kHostLost};
+    kHostLost,          kJobUnpinned,         kAffinityBound,     kAffinityReleased};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.

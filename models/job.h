@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/ids.h"
+#include "models/policy/pin_mode.h"
 #include "models/policy/placement.h"
 #include "models/resource.h"
 #include "models/time.h"
@@ -50,7 +51,18 @@ struct NewJob {
   std::string affinity = {};
   std::string resource_refs = {};      // JSON array, empty: none
   std::vector<ResourceRef> refs = {};  // the same, read
+  PinMode affinity_mode = PinMode::kPreferred;
+  std::optional<Millis> pin_wait = {};  // for a preferred holder; absent: as the service has it
   std::string traceparent = {};
+};
+
+// Who must or should run a job, and what it asked for.
+struct JobPin {
+  std::string holder;  // empty: anybody may take it now
+  PinMode mode = PinMode::kPreferred;
+  std::optional<PinMode> affinity_mode;
+  std::optional<Time> unpin_at;
+  std::optional<Millis> wait;
 };
 
 // Such a job could never run.
@@ -107,6 +119,7 @@ struct Job {
   // What it refers to, if that is registered; only for the worker that has claimed it.
   std::vector<JobInput> inputs;
   std::shared_ptr<const JobFlow> flow;  // null: it has nothing to do with one
+  std::shared_ptr<const JobPin> pin;    // null: it has neither a pin nor a key
 };
 
 // How much of an answer the job takes up, as far as it is not small anyway.

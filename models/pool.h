@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -194,6 +195,9 @@ struct PoolStats {
                blocked = 0;  // wait for other jobs of their flow; in none of the others
   std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t elsewhere = 0;  // of the runnable, those that no worker launched here could claim
+  std::int64_t pinned = 0;     // of the pending, those with a pin
+  std::int64_t pinned_waiting = 0;  // of them, those whose holder cannot take one now
+  std::map<std::string, std::int64_t> pinned_places;  // slots of workers that pinned jobs will take
   std::int64_t starting_workers = 0, active_workers = 0, busy_workers = 0, idle_workers = 0,
                terminating_workers = 0, lost_workers = 0;
   double oldest_pending_seconds = 0;

@@ -110,10 +110,13 @@ struct Settings {
   Seconds upload_ttl{3600};
   Seconds blob_grace{600};
   std::int64_t tenant_max_disk_bytes = 0;  // 0 = no limit
-  Seconds affinity_grace{60};
   std::string host_name;  // empty: the machine's own
   Seconds host_stale{300};
   Seconds host_grace{3600};
+  Seconds affinity_ttl{3600};
+  Seconds affinity_grace{60};
+  Seconds affinity_wait{5};
+  int affinity_max_failures = 3;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};
   std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval

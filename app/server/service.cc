@@ -63,7 +63,6 @@ ResourceRules resourceRules(const Settings& settings) {
   ResourceRules rules;
   rules.max_disk_bytes = settings.resource_max_disk_bytes;
   rules.max_mem_bytes = settings.resource_max_mem_bytes;
-  rules.affinity_grace = settings.affinity_grace;
   rules.hosts = {settings.host_stale, settings.host_grace};
   rules.high_watermark_pct = settings.resource_high_watermark_pct;
   rules.low_watermark_pct = settings.resource_low_watermark_pct;
@@ -91,6 +90,8 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.upstream_inline_limit_bytes = std::min(
       static_cast<std::size_t>(settings.upstream_inline_limit_bytes), rules.max_answer_bytes);
   rules.inline_rules = inlineRules(settings);
+  rules.affinities = {settings.affinity_ttl, settings.affinity_grace, settings.affinity_wait,
+                      settings.affinity_max_failures};
   rules.resources = resourceRules(settings);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
@@ -214,6 +215,7 @@ void Service::wire(std::string worker_key, const std::string& address_key) {
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   tokens_ = std::make_unique<TokenController>(*gateway_, *access_);
+  affinities_ = std::make_unique<AffinityController>();
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_, node_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -236,6 +238,7 @@ void Service::wire(std::string worker_key, const std::string& address_key) {
   webhooks_->addRoutes(router_);
   cluster_->addRoutes(router_);
   tokens_->addRoutes(router_);
+  affinities_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);

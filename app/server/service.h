@@ -21,6 +21,7 @@
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
 #include "controllers/access.h"
+#include "controllers/affinity_controller.h"
 #include "controllers/artifact_controller.h"
 #include "controllers/buffer_budget.h"
 #include "controllers/check_controller.h"
@@ -165,6 +166,7 @@ class Service {
   std::unique_ptr<ServiceController> service_;
   std::unique_ptr<ClusterController> cluster_;
   std::unique_ptr<TokenController> tokens_;
+  std::unique_ptr<AffinityController> affinities_;
   std::unique_ptr<CheckController> checks_;
   std::unique_ptr<Simulator> simulator_;
   std::unique_ptr<SimulationController> simulations_;

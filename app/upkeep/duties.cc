@@ -1,5 +1,6 @@
 #include "app/upkeep/duties.h"
 
+#include "models/operations/affinities.h"
 #include "models/operations/audit.h"
 #include "models/operations/flows.h"
 #include "models/operations/hosts.h"
@@ -18,6 +19,7 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
+  const std::int64_t pins = *run(TendPins{kAtOnce}, store);
   const std::int64_t overdue = *run(EndOverdueFlows{kFlowsAtOnce}, store);
   const std::int64_t over = *run(ExpireResources{kAtOnce}, store);
   const auto holders = *run(TendHolders{}, store);
@@ -47,8 +49,8 @@ DutyReport runDuties(Store& store, const Retention& retention) {
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
                 deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
-                overdue == kFlowsAtOnce || flows == kFlowsAtOnce || over >= kAtOnce ||
-                resources == kAtOnce || holders.more || hosts == kAtOnce;
+                overdue == kFlowsAtOnce || pins >= kAtOnce || flows == kFlowsAtOnce ||
+                over >= kAtOnce || resources == kAtOnce || holders.more || hosts == kAtOnce;
   return report;
 }
 

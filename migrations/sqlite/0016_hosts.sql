@@ -25,7 +25,6 @@ ALTER TABLE workers ADD COLUMN disk_bytes_in_use INTEGER;
 ALTER TABLE workers ADD COLUMN mem_bytes_in_use INTEGER;
 
 CREATE INDEX workers_leaving ON workers (held_until) WHERE held_until IS NOT NULL;
-CREATE INDEX workers_of_host ON workers (host) WHERE ended_at IS NULL AND host IS NOT NULL;
 
 CREATE INDEX resources_held  -- by a worker or a host
   ON resources (holder, state, resource_seq)

@@ -201,6 +201,14 @@ void writePlaceInFlow(JsonWriter& out, const JobFlow& flow, JobStatus status) {
   if (status == JobStatus::kBlocked) out.field("blocked_by", flow.blocked_by);
 }
 
+void writePin(JsonWriter& out, const JobPin& pin) {
+  if (pin.affinity_mode) out.field("affinity_mode", name(*pin.affinity_mode));
+  if (pin.wait) out.field("pin_wait_seconds", std::chrono::duration<double>(*pin.wait).count());
+  if (pin.holder.empty()) return;
+  out.field("pinned_to", pin.holder).field("pin_mode", name(pin.mode));
+  if (pin.mode == PinMode::kPreferred) out.field("unpin_at", pin.unpin_at);
+}
+
 void writeJobFields(JsonWriter& out, const Job& job) {
   out.field("id", job.id).field("pool_id", job.pool);
   out.key("data").raw(job.data);
@@ -223,6 +231,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   if (!job.progress_message.empty()) out.field("progress_message", job.progress_message);
   if (!job.placement.empty()) out.key("placement").raw(job.placement);
   if (!job.affinity.empty()) out.field("affinity", job.affinity);
+  if (job.pin) writePin(out, *job.pin);
   if (!job.resource_refs.empty()) out.key("resource_refs").raw(job.resource_refs);
   if (!job.traceparent.empty()) out.field("traceparent", job.traceparent);
   if (!job.retry.empty()) out.key("retry").raw(job.retry);
@@ -307,6 +316,12 @@ NewJob readNewJobFields(ObjectReader& in, JsonValue value, std::vector<FieldErro
     job.placement = readPlacement(*placement, in.pointer("placement"), faults);
   }
   job.affinity = in.text("affinity", 1, 256).value_or("");
+  if (const auto mode = in.oneOf("affinity_mode", {"preferred", "required", "sticky"})) {
+    job.affinity_mode = parsePinMode(*mode).value_or(PinMode::kPreferred);
+  }
+  if (const auto wait = in.number("pin_wait_seconds", 0, kYearSeconds)) {
+    job.pin_wait = toDuration(*wait);
+  }
   readResourceRefs(in, job, faults);
   return job;
 }

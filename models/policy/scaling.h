@@ -28,6 +28,9 @@ struct ScaleState {
   std::int64_t terminating = 0;  // T
   std::int64_t maybe_alive = 0;  // Z: silent, but not proven dead
   std::int64_t drainable = 0;    // of the idle, those that were launched and may be asked to stop
+  // Of those, while jobs are pinned to this host, the ones that may run none of the jobs which ask
+  // for a launch.
+  std::int64_t in_the_way = 0;
   // The fewest workers to spare in the last while; absent: not watched for long enough.
   std::optional<std::int64_t> spare_for_a_while;
   // What adaptive mode looks at besides.
@@ -88,6 +91,7 @@ struct ScaleDecision {
   std::int64_t to_launch = 0;
   std::int64_t to_drain = 0;  // workers to be asked to stop
   bool drains_busy = false;   // not only idle ones
+  bool makes_room = false;    // one that may not run a pinned job, for one that may
   std::int64_t spare = 0;     // workers that nothing asks for now
   std::int64_t level = 0;     // in adaptive mode: how many once-workers there should be at a time
   std::string_view binding_limit = binding_limit::kNoDemand;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "models/json/job_json.h"
@@ -37,6 +38,15 @@ Status checkTwins(const PushJobs& op, Store& store) {
                           twins, most));
 }
 
+// A job that is there already stays where it is.
+Status checkPins(const Pool& pool, const PushJobs& op, std::size_t i, const NewJob& job,
+                 std::span<const ResourceRefs::Found> found, Store& store) {
+  if (job.affinity.empty() && found.empty()) return {};
+  if (store.jobs().liveTwin(pool.id, job.unique_key)) return {};
+  return store.pins().check(pool, job, job.tenant, Pins::refsOf(job, found, pointerOf(op, i)),
+                            pointerOf(op, i));
+}
+
 // Of each job with refs; a job that is there already keeps those it has.
 using RefsOfJobs = std::vector<std::vector<ResourceRefs::Found>>;
 Result<RefsOfJobs> resolveAll(const Pool& pool, const PushJobs& op, std::vector<NewJob>& jobs,
@@ -54,20 +64,24 @@ Result<RefsOfJobs> resolveAll(const Pool& pool, const PushJobs& op, std::vector<
     if (!found) return tl::unexpected(std::move(found).error());
     all[i] = *std::move(found);
   }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (auto ok = checkPins(pool, op, i, jobs[i], all[i], store); !ok) {
+      return tl::unexpected(std::move(ok).error());
+    }
+  }
   return all;
 }
 
 Result<PushJobs::Reply> pushWithRefs(const Pool& pool, const PushJobs& op, Store& store) {
   std::vector<NewJob> jobs = op.jobs;
   ResourceRefs refs(store.session);
-  // Where a job must or should run, if it refers to what a host or a worker holds, follows from
-  // what is found here.
   auto found = resolveAll(pool, op, jobs, refs, store);
   if (!found) return tl::unexpected(std::move(found).error());
   PushJobs::Reply reply;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const bool keeps = ResourceRefs::keepsAny((*found)[i]);
-    auto pushed = store.jobs().push(pool, jobs[i], keeps ? job_link::kHasRefs : 0);
+    auto pushed = store.jobs().push(pool, jobs[i], keeps ? job_link::kHasRefs : 0,
+                                    Pins::refsOf(jobs[i], (*found)[i], pointerOf(op, i)));
     if (pushed.created) refs.add(pushed.seq, (*found)[i]);
     reply.push_back({std::move(pushed.job), pushed.created});
   }
@@ -86,6 +100,11 @@ Result<PushJobs::Reply> run(const PushJobs& op, Store& store) {
   }
   for (const NewJob& job : op.jobs) {
     if (mayHaveRefs(job)) return pushWithRefs(**pool, op, store);
+  }
+  for (std::size_t i = 0; i < op.jobs.size(); ++i) {
+    if (auto ok = checkPins(**pool, op, i, op.jobs[i], {}, store); !ok) {
+      return tl::unexpected(std::move(ok).error());
+    }
   }
   PushJobs::Reply reply;
   reply.reserve(op.jobs.size());

@@ -1,6 +1,7 @@
 #include "models/store/store.h"
 
 #include "models/store/sql/flow_settling.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/resource_refs.h"
 
 namespace muster {
@@ -12,7 +13,10 @@ constexpr Sql kInsertSecret{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
 }  // namespace
 
 void Store::settleEnded() {
-  FlowSettling(session).settleEnded();
+  do {
+    FlowSettling(session).settleEnded();
+    Pins(session).settle();  // which may end jobs of flows
+  } while (!session.ended.empty());
   ResourceRefs(session).settle();
 }
 

@@ -8,6 +8,7 @@
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/session.h"
@@ -29,6 +30,7 @@ class Store {
   Launches launches() { return Launches(session); }
   Scaling scaling() { return Scaling(session); }
   Circuits circuits() { return Circuits(session); }
+  Pins pins() { return Pins(session); }
   Decisions decisions() { return Decisions(session); }
   Load load() { return Load(session); }
   Events events() { return Events(session); }

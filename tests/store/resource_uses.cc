@@ -123,8 +123,7 @@ class ResourceUse {
  private:
   void put(Store& s, const Holder& holder, int number) {
     NewResource given;
-    const bool is_elsewhere = holder.kind == Holder::Kind::kExternal;
-    if (is_elsewhere) given.id = "external/" + std::to_string(number);
+    given.id = holder.text() + "/" + std::to_string(number);
     given.type = "file";
     given.holder = holder;
     if (number % 2 == 0) given.scope = "scope";

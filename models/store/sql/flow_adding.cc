@@ -14,6 +14,7 @@
 #include "models/policy/flow_start.h"
 #include "models/store/sql/flow_inputs.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/sql_array.h"
 
@@ -246,17 +247,21 @@ Status FlowAdding::planRefs(Plan& plan, const Level& level) {
   to_be_made.settings = s_.rules.pool_defaults;
   for (Planned& job : plan.jobs) {
     NewJob& given = job.given.job;
-    if (!mayHaveRefs(given)) continue;
+    const bool has_refs = mayHaveRefs(given);
+    if (!has_refs && given.affinity.empty()) continue;
     const auto& known = plan.pools.at(job.given.pool.str());
     const Pool& pool = known ? *known : to_be_made;
     const std::string pointer = fmt::format("/jobs/{}", job.place);
-    if (*pool.settings.payload_refs) {
+    if (has_refs && *pool.settings.payload_refs) {
       if (auto ok = addPayloadRefs(given, pointer); !ok) return ok;
     }
     const std::string& tenant = given.tenant.empty() ? level.tenant : given.tenant;
     auto found = refs.resolve(pool, given, tenant, pointer);
     if (!found) return tl::unexpected(std::move(found).error());
     job.refs = *std::move(found);
+    if (job.remaining > 0) continue;  // where it is to run is worked out when it is unblocked
+    auto ok = Pins(s_).check(pool, given, tenant, Pins::refsOf(given, job.refs, pointer), pointer);
+    if (!ok) return ok;
   }
   return {};
 }
@@ -284,8 +289,8 @@ JobRow FlowAdding::newRow(const Planned& planned, const Level& level, const Pool
   if (given.tenant.empty()) given.tenant = level.tenant;
   if (!planned.given.has_priority && level.priority) given.priority = *level.priority;
   if (given.traceparent.empty()) given.traceparent = traceparent;
-  JobRow row = Jobs(s_).newRow(pool, given);
-  row.links = job_link::kInFlow;
+  JobRow row = Jobs(s_).newRow(pool, given, Pins::refsOf(given, planned.refs, ""));
+  row.links |= job_link::kInFlow;
   if (!planned.given.edges.empty()) row.links |= job_link::kHasUpstream;
   if (!planned.given.inputs.empty()) row.links |= job_link::kHasInputs;
   if (ResourceRefs::keepsAny(planned.refs)) row.links |= job_link::kHasRefs;

@@ -7,6 +7,7 @@
 #include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/resource_refs.h"
 #include "models/store/sql/resource_rows.h"
@@ -48,6 +49,7 @@ constexpr Sql kRemovePayloads{MUSTER_REMOVE_THESE("job_payloads", "seq")};
 constexpr Sql kRemoveResults{MUSTER_REMOVE_THESE("job_results", "seq")};
 constexpr Sql kRemoveAttempts{MUSTER_REMOVE_THESE("attempts", "seq")};
 constexpr Sql kRemoveCallbacks{MUSTER_REMOVE_THESE("flow_callbacks", "seq")};
+constexpr Sql kRemovePins{MUSTER_REMOVE_THESE("job_pins", "seq")};
 constexpr Sql kRemoveFlowJobs{MUSTER_REMOVE_THESE("flow_jobs", "seq")};
 constexpr Sql kRemoveEdges{MUSTER_REMOVE_THESE("flow_edges", "upstream_seq")};
 constexpr Sql kOfScopeOfFlow{
@@ -136,8 +138,9 @@ void FlowEnding::pushCallbacks(const FlowRow& row) {
     ResourceRefs refs(s_);
     auto found = refs.resolve(**pool, callback.job, callback.job.tenant, "");
     const bool keeps = found && ResourceRefs::keepsAny(*found);
-    const auto pushed = Jobs(s_).push(**pool, callback.job,
-                                      job_link::kIsCallback | (keeps ? job_link::kHasRefs : 0));
+    const auto pushed = Jobs(s_).push(
+        **pool, callback.job, job_link::kIsCallback | (keeps ? job_link::kHasRefs : 0),
+        found ? Pins::refsOf(callback.job, *found, "") : std::vector<PinRef>());
     if (!pushed.created) continue;
     if (keeps) {
       refs.add(pushed.seq, *found);
@@ -171,11 +174,13 @@ int FlowEnding::removeSome(FlowRow& row, int most) {
   const auto seqs = readNumbers(s_.db.query(kNextOfFlow, row.seq, most));
   const std::string list = numberList(seqs);
   if (!seqs.empty()) {
-    bool has_callbacks = false;
+    bool has_callbacks = false, has_pins = false;
     for (const JobRow& job : Jobs::readAll(s_.db.query(kJobsOfThese, list))) {
       s_.countGone(job, job.job.status);
       has_callbacks = has_callbacks || (job.links & job_link::kIsCallback) != 0;
+      has_pins = has_pins || (job.links & job_link::kHasPin) != 0;
     }
+    if (has_pins) s_.db.post(kRemovePins, list);
     if (has_callbacks) s_.db.post(kRemoveCallbacks, list);  // that added children
     s_.ended.clear();                                       // nothing waits for them
     for (const Sql& statement : {kRemoveJobs, kRemovePayloads, kRemoveResults, kRemoveAttempts,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -28,16 +29,20 @@ constexpr std::int64_t kHasUpstream = 128;
 constexpr std::int64_t kHasArtifacts = 256;  // rows in artifacts
 constexpr std::int64_t kHasInputs = 512;     // inputs to look for when it is unblocked
 constexpr std::int64_t kHasLeases = 1024;    // resource leases that end with its try
+constexpr std::int64_t kHasPin = 2048;       // a row in job_pins
 // It has to do with a flow.
 constexpr std::int64_t kOfFlows =
     kInFlow | kHasDownstream | kHasChildren | kIsCallback | kHasUpstream;
 }  // namespace job_link
+
+struct PinWish;  // pins.h
 
 struct JobRow {
   std::int64_t seq = 0;
   std::int64_t lane = 0;
   std::int64_t links = 0;  // a sum of job_link
   Job job;
+  std::shared_ptr<PinWish> wish;  // of a job that is about to be written; null: it asks for nobody
 };
 
 // What a claim must know of the worker that makes it.

@@ -54,8 +54,7 @@ std::string holderOf(const WorkerId& worker) {
 
 }  // namespace
 
-void HeldResources::noteHolder(Session& session, const Resource& resource) {
-  const Holder& holder = resource.holder;
+void HeldResources::noteHolder(Session& session, const Holder& holder) {
   if (holder.kind == Holder::Kind::kWorker) session.db.post(kWorkerHolds, holder.name);
   if (holder.kind == Holder::Kind::kHost) {
     session.db.post(kHostHolds, holder.name, holder.text(), session.now);
@@ -123,7 +122,7 @@ void HeldResources::workerEnded(const Worker& worker, bool is_proven) {
   const std::string holder = holderOf(worker.id);
   if (!is_proven) {
     makeStale(holder);
-    s_.db.post(kWorkerHoldsUntil, worker.id, s_.now + s_.rules.resources.affinity_grace);
+    s_.db.post(kWorkerHoldsUntil, worker.id, s_.now + s_.rules.affinities.grace);
   } else if (lose(holder, resource_reason::kWorkerLost)) {
     s_.db.post(kWorkerHoldsNothing, worker.id);
   } else {

@@ -28,8 +28,8 @@ class HeldResources {
 
   explicit HeldResources(Session& session) : s_(session), rows_(session) {}
 
-  // Whoever holds the resource has something from now on.
-  static void noteHolder(Session& session, const Resource& resource);
+  // The worker or host has something from now on: a resource, or a host a key.
+  static void noteHolder(Session& session, const Holder& holder);
 
   bool makeStale(const std::string& holder);
   bool recover(const std::string& holder);

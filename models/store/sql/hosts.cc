@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/json/json_writer.h"
+#include "models/store/sql/holders.h"
 
 namespace muster {
 namespace {
@@ -29,8 +30,9 @@ constexpr Sql kSignsOfHost{
   "' AND " MUSTER_IS_HELD ") THEN 1 ELSE 0 END"
 constexpr Sql kHoldingHosts{
     "SELECT " MUSTER_HOST_COLUMNS ", " MUSTER_HOLDS_IN_STATE("active") ", "
-    MUSTER_HOLDS_IN_STATE("stale") " FROM hosts h WHERE h.forgotten = 1 OR EXISTS "
-    "(SELECT 1 FROM resources r WHERE r.holder = h.holder AND " MUSTER_IS_HELD ")"};
+    MUSTER_HOLDS_IN_STATE("stale") " FROM hosts h WHERE h.forgotten = 1 OR h.state = 'away' "
+    "OR EXISTS (SELECT 1 FROM resources r WHERE r.holder = h.holder AND " MUSTER_IS_HELD
+    ") OR EXISTS (SELECT 1 FROM affinities a WHERE a.holder = h.holder AND a.holder <> '')"};
 constexpr Sql kCountHeld{
     "SELECT count(*) FROM resources r WHERE r.holder = $1 "
     "AND " MUSTER_IS_HELD};
@@ -52,7 +54,8 @@ constexpr Sql kRemoveOldHosts{
     "DELETE FROM hosts WHERE host IN (SELECT h.host FROM hosts h WHERE h.seen_at < $1 "
     "AND h.forgotten = 0 AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.holder = h.holder "
     "AND " MUSTER_IS_HELD
-    ") AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.host = h.host "
+    ") AND NOT EXISTS (SELECT 1 FROM affinities a WHERE a.holder = h.holder AND a.holder <> '') "
+    "AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.host = h.host "
     "AND " MUSTER_LIVE_WORKER ") LIMIT $2)"};
 
 HostState parseHostState(std::string_view text) {
@@ -168,6 +171,7 @@ bool Hosts::forget(std::string_view name) {
   known->forgotten = true;
   s_.db.post(kForgetHost, name, known->lost_to);
   emit(event_type::kHostLost, *known);
+  Holders(s_).lost({Holder::Kind::kHost, known->host.name}, s_.now);
   HeldResources held(s_);
   tendOne(*known, false, false, held);
   return true;
@@ -201,13 +205,17 @@ void Hosts::tendOne(const Row& row, bool has_active, bool has_stale, HeldResourc
   }
   switch (row.host.state) {
     case HostState::kUp:
-      if (row.noted != HostState::kUp) s_.db.post(kNoteHostUp, name, s_.now);
+      if (row.noted != HostState::kUp) {
+        s_.db.post(kNoteHostUp, name, s_.now);
+        Holders(s_).back({Holder::Kind::kHost, name});
+      }
       if (has_stale) held.recover(row.holder);
       return;
     case HostState::kAway:
       if (row.noted == HostState::kUp) {
         s_.db.post(kNoteHostAway, name, s_.now, row.host.last_seen);
         emit(event_type::kHostAway, row);
+        Holders(s_).lost({Holder::Kind::kHost, name}, s_.now + s_.rules.resources.hosts.grace);
       }
       if (has_active) held.makeStale(row.holder);
       return;

@@ -7,6 +7,7 @@
 #include "models/store/sql/flow_upstream.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/resource_refs.h"
 #include "models/store/sql/sql_array.h"
@@ -80,6 +81,7 @@ void Jobs::attachClaimed(std::span<Row> rows) {
       std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
   if (plain) return;
   FlowRows(s_).attachClaimed(rows);
+  Pins(s_).attach(rows);
   ResourceRefs(s_).attach(rows);
 }
 
@@ -92,6 +94,13 @@ bool Jobs::mayClaim(const std::string& worker) const {
          !isOverLimit(known->second->use, s_.rules.resources.workerLimits());
 }
 
+// Of a worker that is foretold to claim.
+std::vector<std::string> Jobs::pinsOf(const PoolId& pool, const std::string& worker) {
+  const auto known = s_.ahead.claimers.find(worker);
+  const bool is_known = known != s_.ahead.claimers.end() && known->second;
+  return Pools(s_).pinsOf(pool, worker, is_known ? known->second->traits.node : std::string());
+}
+
 void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& first) {
   SqlArray workers, tokens;
   std::int64_t count = 0;
@@ -99,7 +108,7 @@ void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& firs
   std::erase_if(s_.ahead.claims, [&](const Wish& wish) {
     if (wish.pool != pool.id) return false;
     reached = reached || wish.worker == first;
-    if (reached && mayClaim(wish.worker)) {
+    if (reached && mayClaim(wish.worker) && pinsOf(pool.id, wish.worker).empty()) {
       workers.add(wish.worker);
       tokens.add(s_.random.token());
       ++count;
@@ -150,13 +159,14 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     s_.due_until = s_.now;
   }
   const auto& lanes = Pools(s_).knownLanes(pool.id);
-  if (lanes.empty()) return jobs;
-  const Lane& lane = lanes.front();
-  if (lanes.size() > 1 || !lane.tenant.empty() || !lane.placement.empty()) {
-    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max);
+  const auto pins = Pools(s_).pinsOf(pool.id, worker, traits.node);
+  if (lanes.empty() && pins.empty()) return jobs;
+  if (lanes.size() != 1 || !pins.empty() || !lanes.front().isPlain()) {
+    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max, pins);
     if (allowed && !jobs.empty()) circuits.probes(pool, jobs.front().id);
     return jobs;
   }
+  const Lane& lane = lanes.front();
   if (max == 1 && !allowed && s_.db.hasPeers()) {
     auto row = takeHead(lane, pool, worker);
     if (!row) return jobs;
@@ -231,16 +241,23 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
       return refuse(*obstacle);
     }
   }
+  if (const auto obstacle = Pins(s_).obstacle(*row, worker, traits.node)) {
+    return refuse(*obstacle);
+  }
   if (!job.tenant.empty() &&
       claimedBy(pool.id, job.tenant) >= *pool.settings.per_tenant_concurrency) {
     return refuse("the tenant's limit is reached");
   }
-  if (Pools(s_).hasTenants(pool.id)) s_.lockLimits();
+  const bool has_key = (row->links & job_link::kHasKey) != 0;
+  if (has_key || !job.tenant.empty() || Pools(s_).hasTenants(pool.id)) s_.lockLimits();
   // Not before: others pass over a row that is locked, also when it is refused here.
   const std::int64_t version = job.version;
   row = hold(id, true);
   if (!row || row->job.version != version) {
     throw StoreError(StoreError::Kind::kConflict, "another has changed the job meanwhile");
+  }
+  if (has_key && !Pins(s_).mayTake(*row, worker, traits.node)) {
+    return refuse("the job is pinned to " + Pins(s_).holderOf(*row));
   }
   if (allowed) circuits.probes(pool, id);
   take(*row, pool, worker, s_.random.token());
@@ -272,7 +289,7 @@ void Jobs::serve(const Row& row) {
   PoolTurns* turns = s_.turns.find(row.job.pool);
   if (turns != nullptr && turns->queue.knows(row.lane)) {
     turn = turns->queue.serve(row.lane, {row.job.priority, row.seq});
-  } else if (Pools(s_).hasTenants(row.job.pool)) {
+  } else if (!row.job.tenant.empty() || Pools(s_).hasTenants(row.job.pool)) {
     s_.turns.drop(row.job.pool);
     auto last = s_.db.query(kLastTurn, row.job.pool);
     last.next();

@@ -31,6 +31,7 @@ constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
 constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
 constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
 constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
+constexpr Sql kDeletePin{"DELETE FROM job_pins WHERE seq = $1"};
 constexpr Sql kDeleteCallback{"DELETE FROM flow_callbacks WHERE seq = $1"};
 
 }  // namespace
@@ -144,6 +145,7 @@ void Jobs::removeRow(const Row& row) {
   s_.db.post(kDeleteResult, row.seq);
   s_.db.post(kDeleteAttempts, row.seq);
   if ((row.links & job_link::kIsCallback) != 0) s_.db.post(kDeleteCallback, row.seq);
+  if ((row.links & job_link::kHasPin) != 0) s_.db.post(kDeletePin, row.seq);
   s_.countGone(row, row.job.status);
 }
 

@@ -5,6 +5,7 @@
 #include "models/json/job_json.h"
 #include "models/json/json_writer.h"
 #include "models/policy/retry.h"
+#include "models/store/sql/affinities.h"
 #include "models/store/sql/circuits.h"
 #include "models/store/sql/job_artifacts.h"
 #include "models/store/sql/job_sql.h"
@@ -248,6 +249,10 @@ void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   s_.db.post(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
              job.crashes, job.available_at, job.finished_at, orNull(job.error), orNull(job.reason));
   leaveClaimed(row, ending.status);
+  const bool is_failure = ending.outcome != "released" && ending.outcome != "cancelled";
+  if (is_failure && (row.links & job_link::kHasKey) != 0) {
+    Affinities(s_).failedTry(row.seq, job.claimed_by);
+  }
   if (ending.status == JobStatus::kPoisoned && (row.links & job_link::kHasArtifacts) != 0) {
     JobArtifacts(s_).dropEarlier(row);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/job.h"
+#include "models/policy/pins.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
@@ -67,8 +68,11 @@ class Jobs {
     bool created;          // false: a living job has the same unique_key
     std::int64_t seq = 0;  // of one that was created
   };
-  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.
-  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0);
+  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link;
+  // `refs` say who has what the job refers to. One that nobody could run (Pins::check) ends at
+  // once.
+  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0,
+              std::vector<PinRef> refs = {});
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown
   // if all of them were pushed: living ones, and earlier ones among these.
   std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
@@ -147,7 +151,7 @@ class Jobs {
   // The job that lives with this key; one that has expired is ended here.
   std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
   // As it is pushed; it is not in the store yet.
-  Row newRow(const Pool& pool, const NewJob& job);
+  Row newRow(const Pool& pool, const NewJob& job, std::vector<PinRef> refs = {});
   // Sets Job::flow where the job has to do with one.
   void attachFlow(Row& row);
   // The same for the worker that has claimed them.
@@ -180,8 +184,11 @@ class Jobs {
   std::int64_t runningOnNode(const PoolId& pool, const std::string& node);
   // From a pool whose jobs are not all alike to the claim.
   std::vector<Job> claimInTurn(const Pool& pool, const std::string& worker,
-                               const WorkerTraits& traits, int max);
+                               const WorkerTraits& traits, int max,
+                               const std::vector<std::string>& pins);
   PoolTurns& turnsOf(const Pool& pool);
+  // The same for a worker that is these holders.
+  PoolTurns& turnsFor(const Pool& pool, const std::vector<std::string>& pins);
   struct Servable;
   std::size_t readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
                         const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes);
@@ -190,6 +197,7 @@ class Jobs {
   std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);
   void takeHeads(const Lane& lane, const Pool& pool, const std::string& first);
   bool mayClaim(const std::string& worker) const;
+  std::vector<std::string> pinsOf(const PoolId& pool, const std::string& worker);
   // The same for the end: the job as its holder left it.
   std::optional<Row> completeHeld(const JobId& id, const Reporter& by, bool with_data);
   void completeForetold();

@@ -8,6 +8,7 @@
 #include "models/store/sql/flow_rows.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 
 namespace muster {
 namespace {
@@ -167,6 +168,7 @@ void ResourceRefs::addInputs(std::int64_t job, std::span<const InputRefs::Ref> i
     }
   }
   s_.db.post(kLinkJob, job, job_link::kHasRefs);
+  Pins(s_).placeReader(job);
 }
 
 void ResourceRefs::forgetInputs(std::span<const std::int64_t> jobs) {

@@ -225,7 +225,7 @@ void ResourceRows::insert(ResourceRow& row) {
                          resource.metadata, row.body_hash, resource.job, resource.attempt, s_.now);
   addUsage(resource.tenant, usageOf(resource));
   count(resource, 1);
-  HeldResources::noteHolder(s_, resource);
+  HeldResources::noteHolder(s_, resource.holder);
   emit(event_type::kResourceCreated, row);
 }
 

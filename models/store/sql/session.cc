@@ -196,6 +196,7 @@ void Session::forget() {
   deltas_.clear();
   ended.clear();
   refs_moved.clear();
+  pins_moved.clear();
   refs_added.clear();
   artifacts_dropped.clear();
   leases_over.clear();

@@ -33,6 +33,31 @@ struct Lane {
   std::string tenant;     // empty: none
   std::string placement;  // JSON, empty: anywhere
   Placement rules;        // the same, decoded
+  std::string pin = {};   // lane_pin, or the holder that alone may serve it
+
+  // Its head is for anybody.
+  bool isPlain() const { return tenant.empty() && placement.empty() && pin.empty(); }
+};
+
+namespace lane_pin {
+constexpr std::string_view kNone = "";
+constexpr std::string_view kOpenKey = "*";  // jobs whose key nobody has: anybody may take them
+inline bool isOpen(std::string_view pin) { return pin == kNone || pin == kOpenKey; }
+}  // namespace lane_pin
+
+// The lanes of a pool, as far as they are known.
+struct PoolLanes {
+  std::vector<Lane> open;                                     // all that anybody may serve
+  bool has_pinned = false;                                    // there may be others
+  std::unordered_map<std::string, std::vector<Lane>> pinned;  // those of some holders
+};
+
+// How long keys stay with their holders.
+struct AffinityRules {
+  Millis ttl = Seconds(3600);
+  Millis grace = Seconds(60);  // of a holder that was lost
+  Millis wait = Seconds(5);    // of a job for a preferred holder
+  int max_failures = 3;
 };
 
 // How long resources stay, and how much of them.
@@ -47,7 +72,6 @@ struct ResourceRules {
   std::int64_t tenant_max_disk_bytes = 0;      // 0: no limit
   std::int64_t part_bytes = 4 << 20;           // that a part should have
   std::int64_t max_mem_bytes = 8'589'934'592;  // of the resources of one worker
-  Millis affinity_grace = Seconds(60);         // for what a worker held that fell silent
   HostPatience hosts;
 
   ResourceLimits workerLimits() const { return {max_disk_bytes, max_mem_bytes}; }
@@ -65,6 +89,7 @@ struct StoreRules {
   std::size_t upstream_inline_limit_bytes = 262'144;
   InlineRules inline_rules;
   ResourceRules resources;
+  AffinityRules affinities;
   // Called after the commit of a transaction that leaves something to settle (SettleFlows), by the
   // thread that commits: must not block. Empty: it waits for the next tick.
   std::function<void()> on_unsettled = {};
@@ -83,7 +108,8 @@ class Session {
   Session(SqlConnection& connection, const StoreRules& store_rules)
       : db(connection),
         rules(store_rules),
-        ids([this](std::uint8_t* out, std::size_t size) { random.bytes(out, size); }) {}
+        ids([this](std::uint8_t* out, std::size_t size) { random.bytes(out, size); }),
+        turns(connection.hasPeers()) {}
 
   SqlConnection& db;
   const StoreRules& rules;
@@ -129,6 +155,16 @@ class Session {
       refs_moved.push_back({row.seq, isFinished(to) ? -1 : 1});
     }
     if (from == JobStatus::kClaimed) endLeases(row);
+    if ((row.links & job_link::kHasPin) != 0) pins_moved.push_back({row.seq, from, to});
+  }
+  // It stands in another lane from now on, whose pin is known: `row` has the lane before.
+  void countLane(const JobRow& row, std::int64_t lane, const std::string& pin) {
+    const JobStatus status = row.job.status;
+    delta(row.lane)[index(status)] -= 1;
+    delta(lane)[index(status)] += 1;
+    if (status != JobStatus::kPending) return;
+    turns.jobGone(row);
+    turns.jobReady(row.job.pool, lane, {row.job.priority, row.seq}, pin);
   }
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
@@ -168,6 +204,13 @@ class Session {
     bool gone = false;  // its refs and artifacts are removed with it
   };
   std::vector<MovedRefs> refs_moved;
+  // Jobs with pins that went from one status to another in this transaction; what follows from it
+  // is done at the end (Pins::settle).
+  struct MovedPin {
+    std::int64_t job;
+    JobStatus from, to;
+  };
+  std::vector<MovedPin> pins_moved;
   // In the same way resources to which a living job came to refer.
   std::vector<std::int64_t> refs_added;
   // Resources that the job which made them has let go of: nobody's artifacts any more.
@@ -212,7 +255,7 @@ class Session {
   std::unordered_map<std::string, CachedPool> pool_cache;
   bool knowsCatalog() const { return catalog_.has_value(); }
   // The lanes of pools as a session that writes knows them; on SQLite only the one that writes can.
-  std::unordered_map<std::string, std::vector<Lane>> lanes;
+  std::unordered_map<std::string, PoolLanes> lanes;
   // Good while nobody else writes: where others do, until the transaction ends.
   Turns turns;
   // In the same way, the circuits of the pools in which jobs have failed of late. One that is held

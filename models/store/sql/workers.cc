@@ -5,6 +5,7 @@
 
 #include "models/policy/staleness.h"
 #include "models/store/sql/held_resources.h"
+#include "models/store/sql/holders.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/resource_leases.h"
 #include "models/store/sql/sql_array.h"
@@ -87,6 +88,8 @@ constexpr Sql kRemoveOutputs{
 constexpr Sql kRemoveEnded{
     "DELETE FROM workers WHERE worker_id IN (SELECT worker_id FROM workers "
     "WHERE ended_at IS NOT NULL AND ended_at < $1 AND holds = 0 ORDER BY ended_at LIMIT $2)"};
+
+constexpr std::string_view kNoHeartbeat = "no heartbeat";
 
 Error noWorker(const WorkerId& id) {
   return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
@@ -203,7 +206,8 @@ void Workers::addHeldJob(Worker& worker) {
 
 Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
-  if (const auto before = find(id)) {
+  const auto before = find(id);
+  if (before) {
     Jobs(s_).releaseByWorker(id.str(), "reregistered");
     ResourceLeases(s_).endOfWorker(id.str());
     HeldResources(s_).workerRegistered(*before, given.resources);
@@ -216,6 +220,9 @@ Worker Workers::registerWorker(const NewWorker& given) {
                 s_.now.time_since_epoch().count());
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
+  if (before && before->mode == "loop") {
+    Holders(s_).workerBack(id.str(), worker.mode == "loop");
+  }
   return worker;
 }
 
@@ -283,6 +290,7 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
     end(*worker, status, "set");
   } else if (status == worker_status::kTerminating && status != worker->status) {
     s_.emit(workerEvent(event_type::kWorkerTerminating, *worker));
+    if (worker->mode == "loop") Holders(s_).workerLeaves(id.str());
   }
   return *find(id);
 }
@@ -297,6 +305,7 @@ std::int64_t Workers::end(const Worker& worker, std::string_view status, std::st
   ResourceLeases(s_).endOfWorker(worker.id.str());
   HeldResources(s_).workerEnded(worker, proven || !lost);
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
+  if (worker.mode == "loop") Holders(s_).workerEnded(worker.id.str(), reason != kNoHeartbeat);
   return released;
 }
 
@@ -428,7 +437,7 @@ Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, 
     if (!isStale(worker.last_heartbeat, threshold.value_or(settings.staleAfter()), s_.now))
       continue;
     if (reap) {
-      reaped.jobs_released += end(worker, worker_status::kLost, "no heartbeat");
+      reaped.jobs_released += end(worker, worker_status::kLost, kNoHeartbeat);
     } else {
       reaped.jobs_released += static_cast<std::int64_t>(Jobs(s_).leasesOf(worker.id.str()).size());
     }
