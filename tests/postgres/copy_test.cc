@@ -1,4 +1,5 @@
 // From SQLite to PostgreSQL.
+#include "models/store/sqlite/sqlite_connection.h"
 #include "tests/support/resource_client.h"
 #include "tests/support/service_fixture.h"
 #include "tests/support/tokens.h"
@@ -160,6 +161,32 @@ TEST_F(Copy, a_flow_with_files_goes_on_with_the_same_folder) {
   const std::string metrics = after.http().get("/metrics").body;
   EXPECT_NE(metrics.find("\nmuster_blob_bytes 100024\n"), std::string::npos)
       << "what was there before counts too";
+}
+
+TEST_F(Copy, new_resources_and_keys_get_numbers_behind_those_that_were_copied) {
+  PoolClient before(source_.url(), "p");
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    ResourceClient(before.http())
+        .create(std::string(R"("type":"file","holder":"external","uri":"s3://x","resource_id":")") +
+                id + '"');
+  }
+  before.push(R"("data":1,"affinity":"old")");
+  EXPECT_EQ(source_.stop(), 0);
+  SqliteConnection(source_.database(), SqliteAccess::kReadWrite)
+      .script("UPDATE affinities SET affinity_seq = 500; UPDATE job_pins SET affinity_seq = 500");
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find(R"("blobs":{"count":0,"bytes":0,"place_ids":[]})"), std::string::npos);
+  Service moved({.store = database.url()});
+  PoolClient after(moved.url(), "p");
+  EXPECT_EQ(after.tryPush(R"("data":2,"affinity":"new")").status, 201);
+  ResourceClient(after.http()).create(R"("resource_id":"new","type":"file")");
+  const auto number = [&](const std::string& sql) { return std::stoll(database.value(sql)); };
+  EXPECT_GT(number("SELECT affinity_seq FROM affinities WHERE affinity_key = 'new'"), 500);
+  EXPECT_GT(number("SELECT resource_seq FROM resources WHERE resource_id = 'new'"),
+            number("SELECT max(resource_seq) FROM resources WHERE resource_id <> 'new'"));
 }
 
 TEST_F(Copy, a_database_that_is_not_empty_is_left_alone) {
