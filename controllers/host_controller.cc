@@ -1,6 +1,7 @@
 #include "controllers/host_controller.h"
 
 #include "models/json/host_json.h"
+#include "models/json/json_reader.h"
 #include "models/json/utf8.h"
 #include "models/operations/hosts.h"
 

@@ -61,7 +61,8 @@ struct SyncHost {
 Result<SyncHost::Reply> run(const SyncHost& op, Store& store);
 
 // A duty of the leader: what hosts and workers hold that are silent is stale, and lost after the
-// grace, with the jobs that wait for it. A step of it; exclusive.
+// grace, with the jobs that wait for it (ExpireResources ends those that are left). A step of it;
+// exclusive.
 struct TendHolders {
   struct Reply {
     std::int64_t changed = 0;

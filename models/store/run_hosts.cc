@@ -52,8 +52,7 @@ Result<SyncHost::Reply> run(const SyncHost& op, Store& store) {
 
 Result<TendHolders::Reply> run(const TendHolders&, Store& store) {
   HeldResources held(store.session);
-  const bool done =
-      held.endMissedReaders() && held.tendWorkers() && Hosts(store.session).tend(held);
+  const bool done = held.tendWorkers() && Hosts(store.session).tend(held);
   return TendHolders::Reply{held.changed(), !done};
 }
 

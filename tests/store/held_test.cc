@@ -210,7 +210,7 @@ TEST_P(HeldTest, many_readers_end_step_by_step) {
   end("terminated");
   EXPECT_EQ(seen("r"), "lost worker_lost");
   EXPECT_GT(stats().pending, 0);
-  while (tend().changed > 0) {
+  while (act(ExpireResources{}).value() > 0) {
   }
   EXPECT_EQ(stats().pending, 0);
   EXPECT_EQ(stats().poisoned, 1100);

@@ -66,20 +66,20 @@ class ResourceUse {
     SyncHost sync{.host = "rh", .folder_id = "f", .data_dir = "/d"};
     sync.disk_bytes_in_use = 1'000'000;
     write([&](Store& s) {
-      const std::string uid = run(FindResource{"host:rh/0"}, s).value().uid;
+      const std::string uid = run(FindResource{ofHost()}, s).value().uid;
       sync.resources = {{uid, 3, ""}, {"u~none", 3, ""}};
       EXPECT_EQ(run(sync, s).value().unknown, Names{"u~none"});
       sync.complete = true;
       EXPECT_EQ(run(sync, s).value().evict, Names{uid});
       EXPECT_TRUE(run(TendHolders{}, s));
     });
-    write([](Store& s) {
+    write([this](Store& s) {
       WorkerChange beat;
       beat.metrics = "{}";
       beat.use.mem_bytes = std::int64_t{1} << 50;
       EXPECT_EQ(s.workers().heartbeat(WorkerId("rw"), beat).value().commands.size(), 1U);
       beat.use = {};
-      beat.removed = {"worker:rw/0"};
+      beat.removed = {ofWorker()};
       EXPECT_TRUE(s.workers().heartbeat(WorkerId("rw"), beat).value().commands.empty());
     });
     write([this](Store& s) {
@@ -121,6 +121,9 @@ class ResourceUse {
   }
 
  private:
+  // What make() registered behind the external ones.
+  const std::string& ofHost() const { return names_[static_cast<std::size_t>(count_)]; }
+  const std::string& ofWorker() const { return names_[static_cast<std::size_t>(count_) + 1]; }
   void put(Store& s, const Holder& holder, int number) {
     NewResource given;
     given.id = holder.text() + "/" + std::to_string(number);

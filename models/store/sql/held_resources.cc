@@ -11,7 +11,6 @@ namespace {
 constexpr int kCommandsAtOnce = 100;
 constexpr int kIdleAtOnce = 1000;
 constexpr int kWorkersAtOnce = 100;
-constexpr int kMissedAtOnce = 100;
 
 constexpr Sql kHeldInState{MUSTER_SELECT_RESOURCE
                            "WHERE r.holder = $1 AND r.state = $2 AND " MUSTER_IS_HELD
@@ -36,12 +35,7 @@ constexpr Sql kWorkerHoldsNothing{
 constexpr Sql kWorkerHoldsUntil{"UPDATE workers SET held_until = $2 WHERE worker_id = $1"};
 constexpr Sql kLeavingWorkers{
     "SELECT worker_id, held_until FROM workers WHERE held_until IS NOT NULL "
-    "ORDER BY held_until, worker_id LIMIT $1"};
-constexpr Sql kMissedByReaders{
-    "SELECT r.resource_seq FROM resources r WHERE r.ref_count > 0 "
-    "AND r.state IN ('evicted', 'lost') AND EXISTS (SELECT 1 FROM job_refs f CROSS JOIN jobs j "
-    "WHERE f.resource_seq = r.resource_seq AND j.seq = f.job_seq "
-    "AND j.status IN ('blocked', 'pending')) ORDER BY r.resource_seq LIMIT $1"};
+    "ORDER BY held_until LIMIT $1"};
 constexpr Sql kHostHolds{
     "INSERT INTO hosts (host, holder, folder_id, data_dir, state, seen_at, lost_to, forgotten) "
     "VALUES ($1, $2, '', '', 'up', $3, 0, 0) ON CONFLICT (host) DO UPDATE SET state = 'up', "
@@ -100,7 +94,7 @@ void HeldResources::endOne(ResourceRow& row, AfterHolder after, std::string_view
       return;
     case AfterHolder::kLost:
       rows_.lose(row, reason);
-      // Readers that are left are ended by a duty.
+      // Readers that are left are ended by a duty (ExpireResources).
       if (resource.ref_count > 0) {
         changed_ += ResourceRefs(s_).endReaders(row.seq, std::max(left(), 1));
       }
@@ -231,19 +225,6 @@ bool HeldResources::tendWorkers() {
     } else if (lose(holder, resource_reason::kWorkerLost)) {
       s_.db.post(kWorkerHoldsNothing, worker);
     }
-  }
-  return left() > 0;
-}
-
-bool HeldResources::endMissedReaders() {
-  std::vector<std::int64_t> missed;
-  {
-    auto rows = s_.db.query(kMissedByReaders, kMissedAtOnce);
-    while (rows.next()) missed.push_back(rows->integer(0));
-  }
-  for (const std::int64_t resource : missed) {
-    if (left() <= 0) return false;
-    changed_ += ResourceRefs(s_).endReaders(resource, left());
   }
   return left() > 0;
 }

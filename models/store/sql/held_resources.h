@@ -61,9 +61,6 @@ class HeldResources {
   // For workers that are silent or gone; false: something is left.
   bool tendWorkers();
 
-  // For readers that were too many to end with their resource; false: something is left.
-  bool endMissedReaders();
-
   std::int64_t changed() const { return changed_; }
 
  private:
