@@ -222,6 +222,7 @@ class Copier {
         "(SELECT COALESCE(max(flow_seq), 0) FROM flows), "
         "(SELECT COALESCE(max(lane_id), 0) FROM lanes), "
         "(SELECT COALESCE(max(resource_seq), 0) FROM resources), "
+        "(SELECT COALESCE(max(affinity_seq), 0) FROM affinities), "
         "(SELECT COALESCE(max(decision_id), 0) FROM decisions))))");
     to_.script(
         "SELECT setval(pg_get_serial_sequence('attempts', 'attempt_id'), "

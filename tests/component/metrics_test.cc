@@ -155,6 +155,22 @@ TEST(MetricsOfResources, tell_how_many_there_are) {
   EXPECT_TRUE(shows(metrics, "muster_uploads_open 7"));
 }
 
+TEST(MetricsOfResources, count_their_bytes_and_the_time_to_tend_them) {
+  Metrics metrics;
+  withRoutes(metrics);
+  metrics.setResources({.counts = {}, .blob_bytes = 5, .blob_bytes_max = 9});
+  metrics.countBlobWritten(3);
+  metrics.countBlobWritten(4);
+  metrics.countBlobRead(2);
+  metrics.countTending(std::chrono::milliseconds(250));
+  metrics.countTending(std::chrono::milliseconds(500));
+  EXPECT_TRUE(shows(metrics, "muster_blob_bytes_max 9"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_written_bytes_total 7"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_read_bytes_total 2"));
+  EXPECT_TRUE(shows(metrics, "muster_resource_gc_seconds_sum 0.75"));
+  EXPECT_TRUE(shows(metrics, "muster_resource_gc_seconds_count 2"));
+}
+
 TEST(MetricsOfResources, count_why_they_went) {
   Metrics metrics;
   withRoutes(metrics);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kRaceContents = 3;
 constexpr int kRaceClients = 3;
-constexpr int kRaceRounds = 60;
+constexpr int kRaceRounds = 30;
 constexpr std::size_t kRaceBytes = 30'000;
 
 // Makes resources of a few contents that others make too, reads them, and deletes two of three.

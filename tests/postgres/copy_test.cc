@@ -1,4 +1,5 @@
 // From SQLite to PostgreSQL.
+#include "models/store/sqlite/sqlite_connection.h"
 #include "tests/support/resource_client.h"
 #include "tests/support/service_fixture.h"
 #include "tests/support/tokens.h"
@@ -12,11 +13,12 @@ class Copy : public testing::Test {
     std::optional<int> exit_code;
     std::string out, err;
   };
-  Run copy(const std::string& to) {
+  Run copy(const std::string& to, const std::vector<std::string>& options = {"-o", "json"}) {
     const TempFolder folder;
-    ChildProcess command({{musterBinary(), "copy", "--from", "sqlite:" + source_.database(), "--to",
-                           to, "-o", "json"},
-                          folder.path()});
+    std::vector<std::string> argv = {
+        musterBinary(), "copy", "--from", "sqlite:" + source_.database(), "--to", to};
+    argv.insert(argv.end(), options.begin(), options.end());
+    ChildProcess command({argv, folder.path()});
     const auto exit_code = command.wait();
     return {exit_code, command.out(), command.err()};
   }
@@ -136,12 +138,13 @@ TEST_F(Copy, a_flow_with_files_goes_on_with_the_same_folder) {
   EXPECT_EQ(source_.stop(), 0);
 
   PostgresDatabase database(true);
-  const Run run = copy(database.url());
+  const Run run = copy(database.url(), {});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const std::string place = readFile(blobs + "/id");
-  EXPECT_NE(run.out.find(R"("blobs":{"count":2,"bytes":100015,"place_ids":[")" + place + R"("]})"),
+  EXPECT_NE(run.err.find("2 files with the bytes of resources (97.7 KiB) stay where they are; "
+                         "blob_dir of the new service must be that folder, whose file `id` says " +
+                         readFile(blobs + "/id")),
             std::string::npos)
-      << run.out;
+      << run.err;
 
   Service moved({.store = database.url(), .settings = "blob_dir: " + blobs + "\n"});
   PoolClient after(moved.url(), "p");
@@ -160,6 +163,36 @@ TEST_F(Copy, a_flow_with_files_goes_on_with_the_same_folder) {
   const std::string metrics = after.http().get("/metrics").body;
   EXPECT_NE(metrics.find("\nmuster_blob_bytes 100024\n"), std::string::npos)
       << "what was there before counts too";
+}
+
+TEST_F(Copy, new_resources_and_keys_get_numbers_behind_those_that_were_copied) {
+  PoolClient before(source_.url(), "p");
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    ResourceClient(before.http())
+        .create(std::string(R"("type":"file","holder":"external","uri":"s3://x","resource_id":")") +
+                id + '"');
+  }
+  ResourceClient(before.http()).createStored("stored", "bytes");
+  before.push(R"("data":1,"affinity":"old")");
+  EXPECT_EQ(source_.stop(), 0);
+  SqliteConnection(source_.database(), SqliteAccess::kReadWrite)
+      .script("UPDATE affinities SET affinity_seq = 500; UPDATE job_pins SET affinity_seq = 500");
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string place = readFile(source_.folder() / "blobs/id");
+  EXPECT_NE(run.out.find(R"("blobs":{"count":1,"bytes":5,"place_ids":[")" + place + R"("]})"),
+            std::string::npos)
+      << run.out;
+  Service moved({.store = database.url()});
+  PoolClient after(moved.url(), "p");
+  EXPECT_EQ(after.tryPush(R"("data":2,"affinity":"new")").status, 201);
+  ResourceClient(after.http()).create(R"("resource_id":"new","type":"file")");
+  const auto number = [&](const std::string& sql) { return std::stoll(database.value(sql)); };
+  EXPECT_GT(number("SELECT affinity_seq FROM affinities WHERE affinity_key = 'new'"), 500);
+  EXPECT_GT(number("SELECT resource_seq FROM resources WHERE resource_id = 'new'"),
+            number("SELECT max(resource_seq) FROM resources WHERE resource_id <> 'new'"));
 }
 
 TEST_F(Copy, a_database_that_is_not_empty_is_left_alone) {
