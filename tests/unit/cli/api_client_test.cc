@@ -130,8 +130,9 @@ TEST(ApiClient, follows_a_redirect_to_content_without_its_token) {
   OneAnswer service(redirectTo(elsewhere.url()));
   ApiClient api(service.url(), "secret", {.nodes = "*"});
   EXPECT_EQ(api.send({.path = "/v1/x"})->status, 200);
-  EXPECT_TRUE(elsewhere.request().starts_with("GET /content"));
-  EXPECT_EQ(elsewhere.request().find("secret"), std::string::npos);
+  const std::string request = elsewhere.request();
+  EXPECT_TRUE(request.starts_with("GET /content"));
+  EXPECT_EQ(request.find("secret"), std::string::npos);
 }
 
 TEST(ApiClient, does_not_follow_a_redirect_of_a_change) {
