@@ -140,10 +140,11 @@ TEST_F(Copy, a_flow_with_files_goes_on_with_the_same_folder) {
   PostgresDatabase database(true);
   const Run run = copy(database.url(), {});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.err.find("2 files with the bytes of resources (97.7 KiB) stay where they are; "
-                         "blob_dir of the new service must be that folder, whose file `id` says " +
-                         readFile(blobs + "/id")),
-            std::string::npos)
+  EXPECT_NE(
+      run.err.find("files of resources: 2 (97.7 KiB), which stay in their folder; set blob_dir of "
+                   "the new service to it (its file `id` says " +
+                   readFile(blobs + "/id")),
+      std::string::npos)
       << run.err;
 
   Service moved({.store = database.url(), .settings = "blob_dir: " + blobs + "\n"});

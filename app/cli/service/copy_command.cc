@@ -33,12 +33,10 @@ std::string asJson(const CopiedStore& copied) {
 std::string blobsText(const CopiedStore& copied) {
   if (copied.blobs == 0) return {};
   return fmt::format(
-      "{} file{} with the bytes of resources ({}) stay{} where {}; blob_dir of the new service "
-      "must "
-      "be that folder, whose file `id` says {}\n",
-      copied.blobs, copied.blobs == 1 ? "" : "s",
-      bytesText(static_cast<std::uint64_t>(copied.blob_bytes)), copied.blobs == 1 ? "s" : "",
-      copied.blobs == 1 ? "it is" : "they are", fmt::join(copied.places, " or "));
+      "files of resources: {} ({}), which stay in their folder; set blob_dir of the new service to "
+      "it (its file `id` says {})\n",
+      copied.blobs, bytesText(static_cast<std::uint64_t>(copied.blob_bytes)),
+      fmt::join(copied.places, " or "));
 }
 
 }  // namespace
