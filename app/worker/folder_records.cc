@@ -262,6 +262,13 @@ void deleteRecord(const std::string& folder, const std::string& uid) {
   ::rmdir(path.c_str());  // it may have been made for a file that never came
 }
 
+std::string keptFile(const std::string& folder, const std::string& uid) {
+  const auto record = isUidName(uid) ? findRecord(folder, uid) : std::nullopt;
+  if (!record) return "";
+  const std::string path = resourcesIn(folder) + "/" + uid + "/" + record->name;
+  return ::access(path.c_str(), R_OK) == 0 ? path : "";
+}
+
 Time cameAt(const std::string& folder, const std::string& uid) {
   const std::string path = resourcesIn(folder) + "/" + uid;
   struct stat seen {};

@@ -70,6 +70,9 @@ void deleteLeftover(const std::string& folder, const std::string& name);
 // The record of a file that is not there.
 void deleteRecord(const std::string& folder, const std::string& uid);
 
+// Where a file or folder is that the host keeps; empty: it is not there. For everybody.
+std::string keptFile(const std::string& folder, const std::string& uid);
+
 // When the file came, by its record; by the folder if it has none.
 Time cameAt(const std::string& folder, const std::string& uid);
 std::uint64_t bytesBelow(const std::string& path);

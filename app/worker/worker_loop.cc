@@ -273,7 +273,7 @@ void WorkerLoop::tendFolderIfDue(ServiceClient& client) {
   const std::string path = host_ ? host_->path()
                                  : hostFolderPath(options_.data_dir, registration_->data_dir,
                                                   registration_->folder_id, options_.environment);
-  if (!isTendingDue(path, options_.gc_interval, clock_.now())) return;
+  if (!watch_.mayClaim() || !isTendingDue(path, options_.gc_interval, clock_.now())) return;
   heartbeat_->begin();
   const AskService ask = [&client](const HttpRequest& request) { return client.exchange(request); };
   const auto tended = tendFolder(path, {.service = options_.url, .most_bytes = mostDiskBytes()},
