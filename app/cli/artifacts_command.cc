@@ -38,11 +38,6 @@ AskService askPatiently(ApiClient& api) {
   };
 }
 
-int say(Terminal& terminal, const Refusal& refusal) {
-  terminal.err << printable(refusal.detail) << "\n";
-  return refusal.status == 0 ? kExitUnreachable : kExitFailed;
-}
-
 int sayFault(Terminal& terminal, const std::string& file) {
   terminal.err << fmt::format("{}: {}\n", file, std::strerror(errno));
   return kExitFailed;
@@ -90,7 +85,7 @@ int printContent(const std::string& path, ApiClient& api, Terminal& terminal) {
     terminal.err << "cannot write to standard output\n";
     return kExitFailed;
   }
-  if (!content) return say(terminal, content.error());
+  if (!content) return tellRefusal(terminal, content.error());
   if (!content->sha256.empty() && sum.hex() != content->sha256) {
     terminal.err << "what came has not the sum it should have\n";
     return kExitFailed;
@@ -115,16 +110,39 @@ int saveContent(const std::string& path, const std::string& file, ApiClient& api
       struct stat seen {};
       const bool is_empty = ::fstat(made.get(), &seen) == 0 && seen.st_size == 0;
       if (is_empty) ::unlink(part.c_str());
-      return say(terminal, content.error());
+      return tellRefusal(terminal, content.error());
     }
   }
   if (std::rename(part.c_str(), file.c_str()) != 0) return sayFault(terminal, file);
   return kExitOk;
 }
 
+void printMade(const JsonAnswer& resource, Terminal& terminal) {
+  if (terminal.json) {
+    terminal.out << resource.text() << "\n";
+  } else {
+    terminal.out << printable(textOf(resource.root(), "resource_id")) << "\n";
+  }
+}
+
+int putOnHost(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
+  const auto made = keepOnHost(
+      command.folder, command.file, apiPath({"v1", "jobs", command.job, "artifacts"}),
+      [&command](JsonWriter& body, const KeptFile& file) {
+        body.field("lease_token", command.lease_token).field("name", command.name);
+        body.field("type", !command.type.empty() ? command.type : file.is_folder ? "dir" : "file");
+        body.field("ttl_seconds", command.ttl_seconds);
+      },
+      api);
+  if (!made) return tellRefusal(terminal, made.error());
+  printMade(*made, terminal);
+  return kExitOk;
+}
+
 }  // namespace
 
 int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
+  if (command.on_host) return putOnHost(command, api, terminal);
   const bool is_stdin = command.file == "-";
   const Descriptor file(is_stdin ? ::dup(STDIN_FILENO)
                                  : ::open(command.file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -168,14 +186,10 @@ int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal) {
     terminal.err << printable(fault) << "\n";
     return kExitFailed;
   }
-  if (refusal) return say(terminal, *refusal);
+  if (refusal) return tellRefusal(terminal, *refusal);
   const auto made = upload.finish();
-  if (!made) return say(terminal, made.error());
-  if (terminal.json) {
-    terminal.out << made->text() << "\n";
-  } else {
-    terminal.out << printable(textOf(made->root(), "resource_id")) << "\n";
-  }
+  if (!made) return tellRefusal(terminal, made.error());
+  printMade(*made, terminal);
   return kExitOk;
 }
 

@@ -26,7 +26,8 @@ using Command = std::variant<
     EventsCommand, TopCommand, DemoCommand, HealthCommand, TokenListCommand, TokenCheckCommand,
     TokenRotateWorkersCommand, AuditCommand, ArtifactPutCommand, ArtifactGetCommand,
     ArtifactListCommand, ResourceListCommand, ResourceShowCommand, ResourceLeaseCommand,
-    ResourceReleaseCommand, ResourceTouchCommand, ResourceDeleteCommand>;
+    ResourceReleaseCommand, ResourceTouchCommand, ResourceDeleteCommand, ResourceKeepCommand,
+    ResourceGcCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -232,6 +232,7 @@ struct WorkerCommand {
   std::string host;                             // empty: this machine's name
   std::optional<std::uint64_t> max_disk_bytes;  // from the environment
   std::optional<double> artifact_ttl_seconds;   // from the environment
+  double gc_interval_seconds = 60;              // from the environment
   std::string builtin;
   std::vector<std::string> capabilities;
   std::vector<std::string> command;

@@ -27,6 +27,9 @@ class ResourceGrammar : private GrammarParts {
     put->add_option("--type", made->type, "what it is (file; dir for a folder, as a tar)")
         ->type_name("TYPE");
     addTtl(*put, made->ttl_seconds, "how long it is kept after its last use");
+    put->add_flag("--on-host", made->on_host,
+                  "the file stays on this host: it is moved into its folder, and not uploaded");
+    addHostFolderOptions(*put, made->folder);
     put->add_option("--job", made->job, "a job that you hold (MUSTER_JOB_ID)")->type_name("ID");
     CLI::App* get =
         add(*artifacts, "get", "fetch a file; goes on where it was cut off", kArtifactsFooter);
@@ -42,6 +45,7 @@ class ResourceGrammar : private GrammarParts {
         add(root, "resources", "what jobs make and use, and who holds it", kResourcesFooter);
     resources->require_subcommand(1);
     addList(*resources);
+    addKeep(*resources);
     addOne<ResourceShowCommand>(*resources, "show", "everything about a resource");
     auto lease = addOne<ResourceLeaseCommand>(*resources, "lease", "keep a resource for a while");
     CLI::App* app = resources->get_subcommand("lease");
@@ -60,12 +64,28 @@ class ResourceGrammar : private GrammarParts {
     auto removed = command<ResourceDeleteCommand>(remove);
     remove->add_option("ID", removed->ids, "ids of resources")->required();
     remove->add_flag("--force", removed->force, "also if jobs need it: these end");
+    CLI::App* gc =
+        add(*resources, "gc", "look after the folder of this host once", kResourcesFooter);
+    addHostFolderOptions(*gc, command<ResourceGcCommand>(gc)->folder);
   }
 
  private:
   template <class Options>
   std::shared_ptr<Options> addOne(CLI::App& parent, const char* name, const char* help) {
     return addAbout(parent, name, help, kResourcesFooter, "ID", &Options::id, "id or uid");
+  }
+
+  void addKeep(CLI::App& resources) {
+    CLI::App* app =
+        add(resources, "keep", "keep a file or folder on this host for jobs", kResourcesFooter);
+    auto options = command<ResourceKeepCommand>(app);
+    app->add_option("PATH", options->path, "is moved into the folder of this host")->required();
+    app->add_option("--id", options->id, "id of the resource")->type_name("ID")->required();
+    app->add_option("--type", options->type, "what it is (file; dir for a folder)")
+        ->type_name("TYPE");
+    app->add_option("--scope", options->scope, "to be released together")->type_name("SCOPE");
+    addTtl(*app, options->ttl_seconds, "how long it is kept after its last use");
+    addHostFolderOptions(*app, options->folder);
   }
 
   void addList(CLI::App& resources) {
@@ -103,6 +123,10 @@ void addResourceCommands(CLI::App& root, CommandLine& line) {
 std::string completeFromJob(const Environment& env, ArtifactPutCommand& options) {
   if (options.job.empty()) options.job = jobVariable(env, "MUSTER_JOB_ID");
   options.lease_token = jobVariable(env, "MUSTER_LEASE_TOKEN");
+  if (options.on_host && options.file == "-") return "--on-host needs a file or a folder";
+  if (options.on_host) {
+    if (auto fault = readFolderEnvironment(env, options.folder); !fault.empty()) return fault;
+  }
   if (!options.job.empty() && !options.lease_token.empty()) return "";
   return "a job hands back its own files: its command finds MUSTER_JOB_ID and MUSTER_LEASE_TOKEN "
          "in its environment";
@@ -118,6 +142,14 @@ std::string completeFromJob(const Environment& env, ResourceLeaseCommand& option
   options.lease_token = jobVariable(env, "MUSTER_LEASE_TOKEN");
   if (!options.lease_token.empty()) options.job = jobVariable(env, "MUSTER_JOB_ID");
   return "";
+}
+
+std::string completeFromJob(const Environment& env, ResourceKeepCommand& options) {
+  return readFolderEnvironment(env, options.folder);
+}
+
+std::string completeFromJob(const Environment& env, ResourceGcCommand& options) {
+  return readFolderEnvironment(env, options.folder);
 }
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/host_folder_options.h"
 
 namespace CLI {
 class App;
@@ -25,6 +26,8 @@ struct ArtifactPutCommand : AboutResources {
   std::optional<double> ttl_seconds;
   std::string job;          // empty: that of the environment
   std::string lease_token;  // from the environment
+  bool on_host = false;     // stays on this host
+  HostFolderOptions folder = {};
 };
 
 struct ArtifactGetCommand : AboutResources {
@@ -66,6 +69,17 @@ struct ResourceDeleteCommand : AboutResources {
   bool force = false;
 };
 
+struct ResourceKeepCommand : AboutResources {
+  std::string path;
+  std::string id, type, scope;  // the type is file or dir if it is empty
+  std::optional<double> ttl_seconds;
+  HostFolderOptions folder = {};
+};
+
+struct ResourceGcCommand : AboutResources {
+  HostFolderOptions folder = {};
+};
+
 // Add `muster artifacts` or `muster resources` and their commands to `root`; what is parsed goes
 // into `line`.
 void addArtifactCommands(CLI::App& root, CommandLine& line);
@@ -76,6 +90,8 @@ void addResourceCommands(CLI::App& root, CommandLine& line);
 std::string completeFromJob(const Environment& env, ArtifactPutCommand& options);
 std::string completeFromJob(const Environment& env, ArtifactListCommand& options);
 std::string completeFromJob(const Environment& env, ResourceLeaseCommand& options);
+std::string completeFromJob(const Environment& env, ResourceKeepCommand& options);
+std::string completeFromJob(const Environment& env, ResourceGcCommand& options);
 
 int run(const ArtifactPutCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ArtifactGetCommand& command, ApiClient& api, Terminal& terminal);
@@ -86,5 +102,7 @@ int run(const ResourceLeaseCommand& command, ApiClient& api, Terminal& terminal)
 int run(const ResourceReleaseCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ResourceTouchCommand& command, ApiClient& api, Terminal& terminal);
 int run(const ResourceDeleteCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ResourceKeepCommand& command, ApiClient& api, Terminal& terminal);
+int run(const ResourceGcCommand& command, ApiClient& api, Terminal& terminal);
 
 }  // namespace muster

@@ -35,7 +35,8 @@ int run(const WorkerCommand& command, const ServiceAccess& service, const Enviro
                                      .keep_failed_outputs = command.keep_failed_outputs,
                                      .data_dir = command.data_dir,
                                      .max_disk_bytes = command.max_disk_bytes,
-                                     .artifact_ttl_seconds = command.artifact_ttl_seconds},
+                                     .artifact_ttl_seconds = command.artifact_ttl_seconds,
+                                     .gc_interval = millisOf(command.gc_interval_seconds)},
                                     terminal.out);
   switch (exit) {
     case WorkerExit::kOk:

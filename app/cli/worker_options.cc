@@ -17,10 +17,7 @@ void addSeconds(CLI::App& app, const char* name, double& seconds, const char* he
       ->check(CLI::Range(0.0, kLongestTimeoutSeconds));
 }
 
-// The variable that counts, and what it says.
-struct WorkerVariable {
-  std::string name, value;
-};
+}  // namespace
 
 WorkerVariable workerVariable(const Environment& env, const std::string& name) {
   for (const char* prefix : {"MUSTER_", "ASTRA_WORKER_"}) {
@@ -30,7 +27,6 @@ WorkerVariable workerVariable(const Environment& env, const std::string& name) {
   return {};
 }
 
-// Nothing when it is not set; a fault when it is no number from 1 on.
 std::optional<std::uint64_t> numberIn(const WorkerVariable& variable, std::string& fault) {
   if (variable.value.empty()) return std::nullopt;
   const std::string& text = variable.value;
@@ -40,8 +36,6 @@ std::optional<std::uint64_t> numberIn(const WorkerVariable& variable, std::strin
   fault = variable.name + ": expected a whole number from 1 on";
   return std::nullopt;
 }
-
-}  // namespace
 
 std::string readWorkerEnvironment(const Environment& env, WorkerCommand& options) {
   std::string fault;
@@ -58,6 +52,10 @@ std::string readWorkerEnvironment(const Environment& env, WorkerCommand& options
   }
   const auto ttl = numberIn(workerVariable(env, "RESOURCE_DEFAULT_TTL_SECONDS"), fault);
   if (ttl) options.artifact_ttl_seconds = static_cast<double>(*ttl);
+  const auto interval = numberIn(workerVariable(env, "RESOURCE_GC_INTERVAL_SECONDS"), fault);
+  if (interval) {
+    options.gc_interval_seconds = std::min(static_cast<double>(*interval), kLongestTimeoutSeconds);
+  }
   return fault;
 }
 

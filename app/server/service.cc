@@ -323,7 +323,9 @@ void Service::launch(const LaunchOrder& order) {
       settings_.worker_idle_timeout,
       settings_.worker_max_jobs,
       ownEnvironment(),
-      settings_.worker_environment};
+      settings_.worker_environment,
+      host_,
+      hostFolderOf(settings_)};
   launcher_->launch(workerProcess(order, made->second, surroundings));
 }
 

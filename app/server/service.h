@@ -20,6 +20,7 @@
 #include "app/upkeep/flow_settler.h"
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
+#include "app/worker/folder_tending.h"
 #include "controllers/access.h"
 #include "controllers/affinity_controller.h"
 #include "controllers/artifact_controller.h"
@@ -119,6 +120,8 @@ class Service {
   void tendHost();
   void announcePlace();
   void tendPlace();
+  void tendHostFolder();
+  tl::expected<FolderAnswer, Refusal> syncHere(const FolderPage& page);
   void tendStrays(std::vector<std::string> blobs, std::vector<std::string> uploads);
   void runDutiesAsLeader();
   void sampleLoad(const LeaderLease& leader, Store& store);
@@ -183,6 +186,7 @@ class Service {
   std::atomic<bool> tending_place_ = false;
   std::chrono::nanoseconds tending_since_{};  // guarded by tending_place_
   Time place_settled_;  // of a step of it whose commit is on the disk; guarded by tending_place_
+  std::atomic<bool> tending_folder_ = false;
   std::atomic<int> port_ = 0;             // set by begin()
   std::chrono::nanoseconds announced_{};  // when the place was last announced; the main loop's
   std::chrono::nanoseconds tended_{};     // when it was last tended; likewise

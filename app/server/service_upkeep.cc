@@ -2,8 +2,10 @@
 #include <tuple>
 
 #include "app/launch/process_table.h"
+#include "app/launch/worker_process.h"
 #include "app/server/service.h"
 #include "app/upkeep/duties.h"
+#include "models/operations/hosts.h"
 #include "models/operations/resources.h"
 
 // What the service does by itself, each second.
@@ -108,6 +110,50 @@ void Service::tendStrays(std::vector<std::string> blobs, std::vector<std::string
       });
 }
 
+// The workers that this node launches keep files of the host in one folder. There may be none, and
+// whoever tended it last left the time there.
+void Service::tendHostFolder() {
+  const std::string folder = hostFolderOf(settings_);
+  const auto interval = std::chrono::ceil<Millis>(settings_.resource_gc_interval);
+  if (folder.empty() || !isTendingDue(folder, interval, clock_.now())) return;
+  if (tending_folder_.exchange(true)) return;
+  const bool posted = part_writer_->post([this, folder] {
+    const FolderCare care{
+        .service = {},
+        .most_bytes = static_cast<std::uint64_t>(settings_.resource_max_disk_bytes),
+        .marks = {settings_.resource_high_watermark_pct, settings_.resource_low_watermark_pct}};
+    const auto tended = tendFolder(
+        folder, care, [this](const FolderPage& page) { return syncHere(page); }, clock_.now());
+    if (!tended) {
+      log_.warn("the folder of this host was not tended",
+                {{"folder", folder}, {"detail", tended.error().detail}});
+    }
+    tending_folder_ = false;
+  });
+  if (!posted) tending_folder_ = false;
+}
+
+tl::expected<FolderAnswer, Refusal> Service::syncHere(const FolderPage& page) {
+  SyncHost op{.host = host_,
+              .folder_id = page.folder_id,
+              .data_dir = page.data_dir,
+              .complete = page.complete,
+              .disk_bytes_in_use = static_cast<std::int64_t>(page.bytes_in_use),
+              .disk_bytes_free = static_cast<std::int64_t>(page.bytes_free)};
+  for (const auto& [uid, size, sha256] : page.files) {
+    op.resources.push_back({uid, static_cast<std::int64_t>(size), sha256});
+  }
+  Result<SyncHost::Reply> reply = fail(ErrorCode::kStoreUnavailable, "it was not run");
+  const Status status =
+      storage_->writeAndWait([&reply, &op](Store& store) { reply = run(op, store); });
+  const auto refused = [](const Error& error) {
+    return tl::unexpected(Refusal{503, "not_synced", error.detail, {}});
+  };
+  if (!status) return refused(status.error());
+  if (!reply) return refused(reply.error());
+  return FolderAnswer{std::move(reply->evict), std::move(reply->unknown)};
+}
+
 void Service::tick() {
   if (!node_.works()) return;
   const auto now = clock_.monotonic();
@@ -117,6 +163,7 @@ void Service::tick() {
     tendPlace();
   }
   tendHost();
+  tendHostFolder();
   settler_->look();
   const bool leads = node_.lease().has_value();
   if (checks_itself_ && ++ticks_ % kCheckEachTicks == 0) {

@@ -20,6 +20,7 @@ std::vector<std::string> commandEnvironment(std::map<std::string, std::string> i
       {"MUSTER_OUTPUT_DIR", files.outputs},
       {"MUSTER_SCOPE", files.scope},
       {"MUSTER_DATA_DIR", files.data_dir},
+      {"MUSTER_HOST_NAME", files.host},
       {"MUSTER_URL", service.url},
       {"MUSTER_POOL_ID", service.pool},
       {"MUSTER_WORKER_ID", service.worker_id},

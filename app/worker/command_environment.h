@@ -22,6 +22,7 @@ struct CommandFiles {
   std::string outputs;
   std::string scope;
   std::string data_dir;
+  std::string host;
 };
 
 // The environment of a job's command as NAME=value: the worker's own with the job put over it, and

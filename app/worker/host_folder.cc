@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -137,13 +138,21 @@ void HostFolder::trimCache(std::uint64_t most_bytes) const {
   }
 }
 
+std::string hostNameOr(const std::string& named) {
+  if (!named.empty()) return named;
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string folderId(const std::string& path) { return textIn(path + "/id"); }
+
 std::string hostFolderPath(const std::string& named, const std::string& told,
                            const std::string& told_id,
                            const std::map<std::string, std::string>& environment) {
   std::error_code error;
   if (!named.empty()) return files::absolute(named, error).lexically_normal().string();
   if (!told.empty()) {
-    const std::string id = textIn(told + "/id");
+    const std::string id = folderId(told);
     if (!id.empty() && (told_id.empty() || id == told_id)) return told;
   }
   if (const auto state = valueIn(environment, "XDG_STATE_HOME"); state.starts_with('/')) {

@@ -36,6 +36,12 @@ class HostFolder {
   bool prepared_ = false;
 };
 
+// The name of this host: the given one, or the machine's.
+std::string hostNameOr(const std::string& named);
+
+// What names the folder at this path; empty: there is none.
+std::string folderId(const std::string& path);
+
 // Where to look for the folder: what the variable or the command line names; else what the service
 // names, if a folder with that id is there; else the user's own.
 std::string hostFolderPath(const std::string& named, const std::string& told,

@@ -12,6 +12,7 @@
 #include "app/client/sha256.h"
 #include "app/worker/content_cache.h"
 #include "app/worker/file_io.h"
+#include "app/worker/folder_records.h"
 #include "app/worker/tar_name.h"
 #include "app/worker/tar_pack.h"
 #include "app/worker/tar_unpack.h"
@@ -158,16 +159,17 @@ tl::expected<std::string, FileFault> JobFiles::place(const ClaimedInput& input,
   const auto about = fmt::format("the input {}", input.resource_id);
   const auto error = makeFolders(std::filesystem::path(to).parent_path().string());
   if (error) return fault(fmt::format("{}: {}", to, error.message()));
-  std::string from;
-  if (!input.path.empty()) {
+  std::string from = input.uid.empty() ? "" : keptFile(host_.path(), input.uid);
+  if (from.empty() && !input.path.empty()) {
     // Of the host folder, whether it is named from there or from the root.
     const auto path = (std::filesystem::path(host_.path()) / input.path).lexically_normal();
     const bool is_below = path.string().starts_with(host_.path() + "/");
     if (is_below && ::access(path.c_str(), R_OK) == 0) from = path.string();
-    if (from.empty() && input.content_path.empty()) {
-      return tl::unexpected(FileFault{
-          fmt::format("{} is not in the folder of this host, {}", about, host_.path()), true});
-    }
+  }
+  const bool is_of_host = !input.path.empty() || input.holder.starts_with("host:");
+  if (from.empty() && is_of_host && input.content_path.empty()) {
+    return tl::unexpected(FileFault{
+        fmt::format("{} is not in the folder of this host, {}", about, host_.path()), true});
   }
   std::error_code is_folder_error;
   if (!from.empty() && std::filesystem::is_directory(from, is_folder_error)) {

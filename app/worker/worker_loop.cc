@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
 #include "app/worker/command_environment.h"
+#include "app/worker/folder_tending.h"
 #include "app/worker/heartbeat_thread.h"
 #include "app/worker/job_command.h"
 #include "app/worker/job_files.h"
@@ -26,11 +26,6 @@ namespace {
 constexpr Millis kLongestWait = Seconds(20);  // of one claim; the service allows 30
 constexpr Millis kLastTries = Seconds(5);     // to give a job back before the end
 constexpr Millis kLookAgain(100);             // at what another worker of this host fetches
-
-std::string hostName() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 // By name: to look for the generator of the processor takes longer than to read from this one.
 std::random_device randomDevice() { return std::random_device("/dev/urandom"); }
@@ -78,6 +73,9 @@ class WorkerLoop {
   // All that the jobs before `job` left, or how its try ends without that.
   tl::expected<UpstreamFile, JobEnd> writeUpstream(ServiceClient& client, const ClaimedJob& job);
   HostFolder& hostFolder();
+  // Looks after the folder of this host if there is one, and nobody did for a while.
+  void tendFolderIfDue(ServiceClient& client);
+  std::optional<std::uint64_t> mostDiskBytes() const;
   FileTransport transport(ServiceClient& client, const ClaimedJob& job);
   JobEnd runWithFiles(JobFiles& files, const ClaimedJob& job, const std::string& upstream);
   // What the command left becomes artifacts, or its try ends otherwise than it did.
@@ -127,10 +125,9 @@ WorkerExit WorkerLoop::refuse(const char* what, const Refusal& refusal) {
 }
 
 WorkerExit WorkerLoop::run() {
-  const WorkerIdentity identity{
-      options_.worker_id,   options_.pool, options_.host.empty() ? hostName() : options_.host,
-      ::getpid(),           options_.loop, options_.launch_token,
-      options_.capabilities};
+  const WorkerIdentity identity{options_.worker_id,   options_.pool, hostNameOr(options_.host),
+                                ::getpid(),           options_.loop, options_.launch_token,
+                                options_.capabilities};
   // A launch token is a key already.
   const std::string key = options_.launch_token.empty() ? randomKey() : "";
   // Who was given no token has none to keep: the worker's own goes wherever the service leads.
@@ -175,6 +172,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client) {
   if (options_.loop) heartbeat_->begin();  // its claims wait for work
   Moment idle_since = watch_.now();
   while (watch_.mayClaim()) {
+    tendFolderIfDue(client);
     const auto claimed = claim(client, idle_since);
     if (!claimed) {
       if (claimed.error().isGone() || claimed.error().code == "worker_unknown") {
@@ -198,6 +196,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client) {
     const JobEnd end = perform(client, job);
     report(client, job, end);
     watch_.letGo();
+    tendFolderIfDue(client);
     if (end.kind == JobEnd::Kind::kNotStarted) return WorkerExit::kFailed;
     ++jobs;
     if (!options_.loop || (options_.max_jobs > 0 && jobs >= options_.max_jobs)) break;
@@ -264,10 +263,32 @@ HostFolder& WorkerLoop::hostFolder() {
   return *host_;
 }
 
+std::optional<std::uint64_t> WorkerLoop::mostDiskBytes() const {
+  const auto own = options_.max_disk_bytes, told = registration_->most_disk_bytes;
+  return own && told ? std::min(own, told) : own ? own : told;
+}
+
+void WorkerLoop::tendFolderIfDue(ServiceClient& client) {
+  // A folder without this file keeps nothing.
+  const std::string path = host_ ? host_->path()
+                                 : hostFolderPath(options_.data_dir, registration_->data_dir,
+                                                  registration_->folder_id, options_.environment);
+  if (!watch_.mayClaim() || !isTendingDue(path, options_.gc_interval, clock_.now())) return;
+  heartbeat_->begin();
+  const AskService ask = [&client](const HttpRequest& request) { return client.exchange(request); };
+  const auto tended = tendFolder(path, {.service = options_.url, .most_bytes = mostDiskBytes()},
+                                 syncBy(ask, hostNameOr(options_.host)), clock_.now());
+  if (!tended) {
+    log_.warn("the folder of this host was not tended",
+              {{"folder", path}, {"code", tended.error().code}, {"detail", tended.error().detail}});
+  } else if (tended->deleted > 0) {
+    log_.info("deleted files that nobody needs",
+              {{"folder", path}, {"count", std::to_string(tended->deleted)}});
+  }
+}
+
 FileTransport WorkerLoop::transport(ServiceClient& client, const ClaimedJob& job) {
   const auto stop = [this] { return watch_.stopReason() != StopReason::kNone; };
-  const auto own = options_.max_disk_bytes, told = registration_->most_disk_bytes;
-  const auto most = own && told ? std::min(own, told) : own ? own : told;
   return {.ask =
               [this, &client, &job, stop](const HttpRequest& request) {
                 HttpRequest stoppable = request;
@@ -279,7 +300,7 @@ FileTransport WorkerLoop::transport(ServiceClient& client, const ClaimedJob& job
           .stop = stop,
           .pause = [this] { watch_.wait(watch_.now() + kLookAgain); },
           .ttl_seconds = options_.artifact_ttl_seconds,
-          .most_cache_bytes = most};
+          .most_cache_bytes = mostDiskBytes()};
 }
 
 JobEnd WorkerLoop::runWithFiles(JobFiles& files, const ClaimedJob& job,
@@ -294,7 +315,8 @@ JobEnd WorkerLoop::runWithFiles(JobFiles& files, const ClaimedJob& job,
            .resources = has_inputs ? files.resourcesFile() : "",
            .outputs = files.outputDir(),
            .scope = job.flow_id.empty() ? "job:" + job.id : "flow:" + job.flow_id,
-           .data_dir = host_->path()}),
+           .data_dir = host_->path(),
+           .host = hostNameOr(options_.host)}),
       .input = job.data,
       .max_output = max_result_bytes_,
       .meanwhile = [&files] { files.guard(); }};

@@ -36,6 +36,7 @@ struct WorkerOptions {
   std::string data_dir;              // the host folder; empty: what the service says, or a default
   std::optional<std::uint64_t> max_disk_bytes;  // of the host folder
   std::optional<double> artifact_ttl_seconds;
+  Millis gc_interval{60'000};  // how long the host folder may go without being tended
 };
 
 enum class WorkerExit {

@@ -36,6 +36,7 @@ void readContent(ObjectReader& in, NewResource& made) {
   if (!made.sha256.empty() && !isSha256(made.sha256)) {
     in.fault("sha256", "invalid", "must be 64 hexadecimal digits in lower case");
   }
+  made.path = in.text("path", 1, 4096).value_or("");
   made.mime = in.text("mime", 1, 256).value_or("");
   const auto is_header_text = [](char c) { return c >= ' ' && c < '\x7f'; };
   if (!std::all_of(made.mime.begin(), made.mime.end(), is_header_text)) {
@@ -73,7 +74,6 @@ NewResource readNewResource(JsonValue value, std::vector<FieldError>& faults) {
   made.tenant = in.text("tenant", 1, 128).value_or("");
   made.mem_bytes = in.integer("mem_bytes", 0, kMostBytes);
   made.uri = in.text("uri", 1, 4096).value_or("");
-  made.path = in.text("path", 1, 4096).value_or("");
   made.expires_at = in.time("expires_at");
   if (made.ttl && made.expires_at) {
     in.fault("expires_at", "contradiction", "ttl_seconds says the same; give one of them");

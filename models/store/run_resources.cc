@@ -15,6 +15,7 @@
 namespace muster {
 namespace {
 
+constexpr std::string_view kPathOpenForUid = "resources/{uid}/";
 constexpr Millis kMostTtl = std::chrono::hours(24 * 365);
 constexpr Millis kLeaseTtl = Seconds(300);
 constexpr int kScopeStep = 1000;
@@ -141,6 +142,14 @@ bool isWanted(const ListResources& op, const Resource& resource) {
          fits(op.tenant, resource.tenant) && fits(op.job, resource.job);
 }
 
+// Only we know under which name a host is to keep its file.
+std::string pathWithUid(const NewResource& given, const std::string& uid) {
+  const bool is_open =
+      given.holder.kind == Holder::Kind::kHost && given.path.starts_with(kPathOpenForUid);
+  if (!is_open) return given.path;
+  return "resources/" + uid + given.path.substr(kPathOpenForUid.size() - 1);
+}
+
 }  // namespace
 
 Result<RegisterResource::Reply> run(const RegisterResource& op, Store& store) {
@@ -180,7 +189,7 @@ Result<RegisterResource::Reply> run(const RegisterResource& op, Store& store) {
   resource.sha256 = given.sha256;
   resource.mime = given.mime;
   resource.uri = given.uri;
-  resource.path = given.path;
+  resource.path = pathWithUid(given, resource.uid);
   resource.metadata = given.metadata;
   resource.ttl = *ttl;
   if (auto ok = ResourceAccess(session).place(resource, op.by); !ok) {
