@@ -52,8 +52,10 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
     if (claimer->launch_open) store.launches().tookAJob(request.worker);
     return claimed;
   }
-  if (pool && !isOverLimit(claimer->use, store.rules().resources.workerLimits())) {
-    claimed.jobs = store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max);
+  if (pool) {
+    const bool has_too_much = isOverLimit(claimer->use, store.rules().resources.workerLimits());
+    claimed.jobs =
+        store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max, has_too_much);
   }
   if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
   claimed.may_wait = claimed.jobs.empty();

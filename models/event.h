@@ -102,6 +102,7 @@ struct Event {
   // launched worker took to register.
   Millis took{0};
   Millis since_due{0};  // of a try that ended: from when the job was due
+  bool pinned = false;  // a claimed job that only this worker, or those of its host, could take
 };
 
 // A job has become work for the first time: it was created, or, if it was blocked, unblocked. Of

@@ -54,6 +54,8 @@ struct ScaleLimits {
   std::optional<std::int64_t> host_slots;
   std::optional<std::int64_t> launch_tokens;
   std::optional<std::int64_t> breaker;
+  // 0 while resources take more of the disk of this host than they may.
+  std::optional<std::int64_t> resource_pressure = {};
 };
 
 struct ScaleConfig {
@@ -74,6 +76,7 @@ constexpr std::string_view kDemand = "demand";  // no limit bound
 constexpr std::string_view kNoDemand = "no_demand";
 constexpr std::string_view kMaxWorkers = "max_workers";
 constexpr std::string_view kHostSlots = "host_slots";
+constexpr std::string_view kResourcePressure = "resource_pressure";
 constexpr std::string_view kLaunchRate = "launch_rate";
 constexpr std::string_view kBreaker = "breaker";
 constexpr std::string_view kCooldown = "cooldown";

@@ -47,7 +47,8 @@ void TurnQueue::arrangeAll(const Tenant& tenant) {
   }
 }
 
-void TurnQueue::select(std::span<const std::string> pins) {
+void TurnQueue::select(std::span<const std::string> pins, bool with_open) {
+  with_open_ = with_open;
   selected_.clear();
   for (const std::string& pin : pins) {
     Group& group = groups_.at(pin);
@@ -97,13 +98,13 @@ std::optional<TurnQueue::Place> TurnQueue::next(const std::optional<Place>& behi
     const auto found = behind ? places.upper_bound(*behind) : places.begin();
     if (found != places.end() && (!first || *found < *first)) first = *found;
   };
-  look(open_->places);
+  if (with_open_) look(open_->places);
   for (const Group* group : selected_) look(group->places);
   return first;
 }
 
 std::size_t TurnQueue::size() const {
-  std::size_t size = open_->places.size();
+  std::size_t size = with_open_ ? open_->places.size() : 0;
   for (const Group* group : selected_) size += group->places.size();
   return size;
 }

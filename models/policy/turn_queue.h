@@ -58,8 +58,11 @@ class TurnQueue {
   void addGroup(const std::string& pin) { groups_.try_emplace(pin); }
   bool knowsGroup(const std::string& pin) const { return groups_.contains(pin); }
   std::size_t groups() const { return groups_.size() - 1; }
-  // The lanes of these groups, which are known, are looked at too, and those of no others.
-  void select(std::span<const std::string> pins);
+  // The lanes of these groups, which are known, are looked at too, and those of no others. Those
+  // without a pin are left out if it says so.
+  void select(std::span<const std::string> pins, bool with_open = true);
+  // Whether the lane, which is known, is one without a pin.
+  bool isOpen(std::int64_t lane) const { return lanes_.at(lane).group == open_; }
 
   // The lane must be known in all of these. A job of it can be claimed now, or perhaps.
   void offer(std::int64_t lane, Head head);
@@ -105,6 +108,7 @@ class TurnQueue {
   std::unordered_map<std::string, Group> groups_;  // by pin; lanes point to them
   Group* open_;                                    // of the lanes without a pin
   std::vector<Group*> selected_;
+  bool with_open_ = true;
 };
 
 }  // namespace muster

@@ -119,6 +119,13 @@ TEST_F(WorkerResources, above_the_limit_keep_jobs_away) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0]["resource_ids"][0], name("idle"));
   EXPECT_TRUE(pool_.claim(w_).empty());
+  hold("used");
+  const std::string pinned =
+      R"({"data":"pinned","resource_refs":[{"resource_id":)" + inQuotes(name("used")) + "}]}";
+  ASSERT_EQ(http_.post(pool_.path("/jobs"), pinned).status, 201);
+  const auto claimed = pool_.claim(w_, R"("max":5)");
+  ASSERT_EQ(claimed.size(), 1U) << "only what is pinned to it";
+  EXPECT_EQ(claimed[0]["data"], "pinned");
   commands(in_use(0));
   EXPECT_EQ(pool_.claim(w_).size(), 1U);
 }

@@ -1,5 +1,7 @@
 // Jobs that only one holder may take: in whose lanes they stand, what stats and checks make of
 // them.
+#include <mutex>
+
 #include "models/operations/affinities.h"
 #include "models/policy/scaling.h"
 #include "tests/store/store_fixture.h"
@@ -63,6 +65,22 @@ class PinTest : public StoreTest {
   std::string statusOf(const std::string& id) {
     return read([&](Store& s) { return s.workers().find(WorkerId(id))->status; });
   }
+  // What its resources take, as it says.
+  void inMemory(const std::string& id, std::int64_t bytes) {
+    WorkerChange change;
+    change.metrics = "{}";
+    change.use.mem_bytes = bytes;
+    write([&](Store& s) { s.workers().heartbeat(WorkerId(id), change).value(); });
+  }
+  std::int64_t memoryLimit() const { return rules.resources.workerLimits().mem_bytes; }
+  // Who is `node`, and has too much already.
+  std::vector<Job> claimPinned(int max, const std::string& id, const std::string& node) {
+    return write([&](Store& s) {
+      WorkerTraits traits;
+      traits.node = node;
+      return s.jobs().claim(*pool(s), id, traits, max, true);
+    });
+  }
   static std::shared_ptr<const Pool> pool(Store& s) { return s.pools().find(PoolId("p")); }
 };
 MUSTER_ON_EVERY_BACKEND(PinTest);
@@ -94,6 +112,82 @@ TEST_P(PinTest, what_is_pinned_to_a_worker_that_is_going_is_not_runnable) {
   clock.advance(3600s);
   EXPECT_EQ(stats().runnable, 0) << "it is silent";
   EXPECT_EQ(stats().pinned_waiting, 1);
+}
+
+TEST_P(PinTest, a_worker_over_its_limit_has_no_room) {
+  loopWorker("w1", "a", 2);
+  bind("k", worker("w1"));
+  push(required("k"));
+  push();
+  EXPECT_EQ(stats().runnable, 2);
+  EXPECT_EQ(state().free_slots, 1) << "the other is for what is pinned to it";
+  EXPECT_EQ(check().to_launch, 0);
+  inMemory("w1", memoryLimit() + 1);
+  const PoolStats now = stats();
+  EXPECT_EQ(now.runnable, 1);
+  EXPECT_EQ(now.pinned_waiting, 1);
+  EXPECT_TRUE(now.pinned_places.empty());
+  EXPECT_EQ(state().free_slots, 0);
+  EXPECT_EQ(state().idle, 1) << "it is there all the same";
+  EXPECT_EQ(check().to_launch, 1) << "for the job that anybody may take";
+  inMemory("w1", memoryLimit());
+  EXPECT_EQ(stats().runnable, 2);
+  EXPECT_EQ(state().free_slots, 1);
+}
+
+TEST_P(PinTest, a_worker_over_its_limit_takes_only_what_is_pinned_to_it) {
+  loopWorker("w1", "a", 5);
+  bind("k", worker("w1"));
+  bind("l", host("a"));
+  push(with<NewJob>([](auto& j) { j.data = "1", j.priority = 9; }));
+  push(with<NewJob>([](auto& j) { j.data = "1", j.tenant = "t"; }));
+  EXPECT_TRUE(claimPinned(5, "w1", "a").empty());
+  push(required("l"));
+  EXPECT_TRUE(claimPinned(5, "w1", "a").empty()) << "others of its host may take it";
+  const Job first = push(required("k")), second = push(required("k"));
+  const auto claimed = claimPinned(5, "w1", "a");
+  ASSERT_EQ(claimed.size(), 2U);
+  EXPECT_EQ(claimed[0].id, first.id);
+  EXPECT_EQ(claimed[1].id, second.id);
+  EXPECT_TRUE(claimPinned(5, "w2", "a").empty());
+  const auto rest = write([](Store& s) {
+    WorkerTraits traits;
+    traits.node = "a";
+    return s.jobs().claim(*pool(s), "w1", traits, 5);
+  });
+  EXPECT_EQ(rest.size(), 3U) << "once it has less, it takes the others too";
+}
+
+TEST_P(PinTest, a_claim_tells_whether_the_job_was_pinned) {
+  std::mutex mutex;
+  std::vector<bool> pinned;  // of the claims, in their order
+  storage.reset();
+  place = GetParam().make();
+  StorageOptions options;
+  options.url = place->url();
+  options.durability = GetParam().durability;
+  options.rules = rules;
+  options.own_clock = true;
+  options.on_commit = [&](std::span<const Event> events) {
+    const std::lock_guard lock(mutex);
+    for (const Event& event : events) {
+      if (event.type == event_type::kJobClaimed) pinned.push_back(event.pinned);
+    }
+  };
+  storage = openStorage(options, clock).value();
+  push();
+  loopWorker("w1", "a", 9);
+  bind("k", worker("w1"));
+  bind("l", host("a"));
+  push({.data = "1", .affinity = "of nobody yet"});
+  const Job one = push(required("k"));
+  push(required("k"));
+  push(required("l"));
+  claimOne(one.id, "w1").value();
+  EXPECT_EQ(claim(9, "w1").size(), 4U);
+  storage->stop();
+  EXPECT_EQ(pinned, (std::vector<bool>{true, false, false, true, true}));
+  reopen();
 }
 
 TEST_P(PinTest, what_is_pinned_to_a_host_is_as_if_placed_there) {

@@ -41,6 +41,7 @@ struct JobRow {
   std::int64_t seq = 0;
   std::int64_t lane = 0;
   std::int64_t links = 0;  // a sum of job_link
+  bool pinned = false;     // it was claimed from the lane of a holder
   Job job;
   std::shared_ptr<PinWish> wish;  // of a job that is about to be written; null: it asks for nobody
 };

@@ -145,7 +145,7 @@ std::optional<Jobs::Row> Jobs::takeHead(const Lane& lane, const Pool& pool,
 }
 
 std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
-                             const WorkerTraits& traits, int max) {
+                             const WorkerTraits& traits, int max, bool only_pinned) {
   std::vector<Job> jobs;
   if (*pool.settings.paused) return jobs;
   Circuits circuits(s_);
@@ -159,10 +159,10 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     s_.due_until = s_.now;
   }
   const auto& lanes = Pools(s_).knownLanes(pool.id);
-  const auto pins = Pools(s_).pinsOf(pool.id, worker, traits.node);
-  if (lanes.empty() && pins.empty()) return jobs;
+  const auto pins = Pools(s_).pinsOf(pool.id, worker, only_pinned ? std::string() : traits.node);
+  if ((lanes.empty() || only_pinned) && pins.empty()) return jobs;
   if (lanes.size() != 1 || !pins.empty() || !lanes.front().isPlain()) {
-    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max, pins);
+    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max, pins, only_pinned);
     if (allowed && !jobs.empty()) circuits.probes(pool, jobs.front().id);
     return jobs;
   }
@@ -260,9 +260,21 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
     return refuse("the job is pinned to " + Pins(s_).holderOf(*row));
   }
   if (allowed) circuits.probes(pool, id);
+  row->pinned = isPinnedTo(*row, worker, traits.node);
   take(*row, pool, worker, s_.random.token());
   attachClaimed({&*row, 1});
   return std::move(row->job);
+}
+
+bool Jobs::isPinnedTo(const Row& row, const std::string& worker, const std::string& node) {
+  if ((row.links & (job_link::kHasRefs | job_link::kHasKey)) == 0) return false;
+  Pools pools(s_);
+  for (const std::string& pin : pools.pinsOf(row.job.pool, worker, node)) {
+    const auto& lanes = pools.pinnedLanes(row.job.pool, pin);
+    const auto is_its = [&](const Lane& lane) { return lane.id == row.lane; };
+    if (std::any_of(lanes.begin(), lanes.end(), is_its)) return true;
+  }
+  return false;
 }
 
 void Jobs::take(Row& row, const Pool& pool, const std::string& worker, const std::string& token) {

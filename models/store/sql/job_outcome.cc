@@ -88,6 +88,7 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details,
     const Millis since_due = s_.now - due.value_or(row.job.available_at);
     event.took = just_claimed ? since_due : s_.now - *row.job.claimed_at;
     if (!just_claimed) event.since_due = since_due;
+    event.pinned = just_claimed && row.pinned;
   }
   s_.emit(std::move(event));
 }

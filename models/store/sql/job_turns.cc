@@ -61,7 +61,8 @@ std::int64_t Jobs::runningOnNode(const PoolId& pool, const std::string& node) {
   return running;
 }
 
-PoolTurns& Jobs::turnsFor(const Pool& pool, const std::vector<std::string>& pins) {
+PoolTurns& Jobs::turnsFor(const Pool& pool, const std::vector<std::string>& pins,
+                          bool only_pinned) {
   PoolTurns& turns = turnsOf(pool);
   for (const std::string& pin : pins) {
     if (turns.queue.knowsGroup(pin)) continue;
@@ -75,7 +76,7 @@ PoolTurns& Jobs::turnsFor(const Pool& pool, const std::vector<std::string>& pins
       if (turns.queue.knows(lane)) turns.queue.offer(lane, {rows->integer(1), rows->integer(2)});
     }
   }
-  turns.queue.select(pins);
+  turns.queue.select(pins, !only_pinned);
   return turns;
 }
 
@@ -182,9 +183,9 @@ std::size_t Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_se
 // One pass over the queue is enough: what is taken or corrected only ever moves back in it.
 std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
                                    const WorkerTraits& traits, int max,
-                                   const std::vector<std::string>& pins) {
+                                   const std::vector<std::string>& pins, bool only_pinned) {
   std::vector<Row> jobs;
-  PoolTurns& turns = turnsFor(pool, pins);
+  PoolTurns& turns = turnsFor(pool, pins, only_pinned);
   Servable may_serve{*this, pool.id, turns, traits};
   std::string token;  // one for all
   const std::size_t most_bytes = s_.rules.max_answer_bytes;
@@ -218,6 +219,7 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
     read_ahead -= std::min(read_ahead, bytes);
     Row row = std::move(rows.front());
     rows.pop_front();
+    row.pinned = !turns.queue.isOpen(at->lane);
     if ((row.links & job_link::kHasKey) != 0) {
       if (!Pins(s_).mayTake(row, worker, traits.node)) {
         turns.queue.correct(at->lane, TurnQueue::Head{head.priority, head.seq + 1});
@@ -227,7 +229,7 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
       // these turns are up to date, turnsFor() gives the same.
       const auto own = Pools(s_).pinsOf(pool.id, worker, traits.node);
       const bool is_kept = !turns.outdated && turns.queue.groups() + own.size() < kMostPinGroups;
-      if (own != pins && is_kept) turnsFor(pool, own);
+      if (own != pins && is_kept && !only_pinned) turnsFor(pool, own);
     }
     taken += bytes;
     if (token.empty()) token = s_.random.token();

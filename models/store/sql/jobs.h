@@ -81,8 +81,9 @@ class Jobs {
   // served longest ago (those without a tenant count as one more), then in the order of creation;
   // passing over what is delayed, paused, not for this worker, or over its tenant's limit. Stops
   // before the job with which their payload would be more than the rules let an answer have.
+  // `only_pinned`: it has too much already, and gets nothing but what waits for it alone.
   std::vector<Job> claim(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
-                         int max);
+                         int max, bool only_pinned = false);
   // Takes this one; kNotFound, or kNotClaimable with the reason.
   Result<Job> claimOne(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
                        const JobId& id);
@@ -185,10 +186,11 @@ class Jobs {
   // From a pool whose jobs are not all alike to the claim.
   std::vector<Job> claimInTurn(const Pool& pool, const std::string& worker,
                                const WorkerTraits& traits, int max,
-                               const std::vector<std::string>& pins);
+                               const std::vector<std::string>& pins, bool only_pinned);
   PoolTurns& turnsOf(const Pool& pool);
   // The same for a worker that is these holders.
-  PoolTurns& turnsFor(const Pool& pool, const std::vector<std::string>& pins);
+  PoolTurns& turnsFor(const Pool& pool, const std::vector<std::string>& pins,
+                      bool only_pinned = false);
   struct Servable;
   std::size_t readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
                         const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes);
@@ -201,6 +203,8 @@ class Jobs {
   // The same for the end: the job as its holder left it.
   std::optional<Row> completeHeld(const JobId& id, const Reporter& by, bool with_data);
   void completeForetold();
+  // Whether it stands in a lane of the worker, or of its host.
+  bool isPinnedTo(const Row& row, const std::string& worker, const std::string& node);
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/policy/resource_pressure.h"
 #include "models/policy/staleness.h"
 #include "models/worker.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 constexpr Sql kPlacesOfWorkers{
     "SELECT w.worker_id, w.status, w.slots, w.last_heartbeat, "
-    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed') "
+    "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
+    "w.disk_bytes_in_use, w.mem_bytes_in_use "
     "FROM workers w WHERE w.pool_id = $1 AND w.ended_at IS NULL AND w.mode = 'loop'"};
 
 }  // namespace
@@ -24,6 +26,8 @@ void PinnedWork::read() {
     const bool is_going =
         status == worker_status::kTerminating || status == worker_status::kStarting;
     if (is_going || isStale(rows->time(3), pool_.settings.staleAfter(), s_.now)) continue;
+    const ResourceUse use{rows->maybeInteger(5), rows->maybeInteger(6)};
+    if (isOverLimit(use, s_.rules.resources.workerLimits())) continue;
     free_[rows->string(0)] = std::max<std::int64_t>(rows->integer(2) - rows->integer(4), 0);
   }
 }

@@ -4,8 +4,10 @@
 #include <set>
 
 #include "models/policy/floors.h"
+#include "models/policy/resource_pressure.h"
 #include "models/policy/staleness.h"
 #include "models/store/sql/circuits.h"
+#include "models/store/sql/hosts.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
@@ -19,28 +21,32 @@ constexpr Sql kLive{
     "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
     "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
     "w.region, w.capabilities, w.executor_types, "
-    "CASE WHEN w.launched_at IS NULL THEN 0 ELSE 1 END, w.worker_id "
+    "CASE WHEN w.launched_at IS NULL THEN 0 ELSE 1 END, w.worker_id, "
+    "w.disk_bytes_in_use, w.mem_bytes_in_use "
     "FROM workers w WHERE w.pool_id = $1 AND "
     "w.ended_at "
     "IS NULL"};
 constexpr Sql kMaybeAlive{
     "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
     "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
+// And whether the folder of the host was ever reported.
 constexpr Sql kUnjudged{
-    "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
+    "SELECT count(*), (SELECT h.disk_bytes_in_use FROM hosts h WHERE h.host = $2) "
+    "FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
 // Jobs that must run on it wait for the worker.
 #define MUSTER_IS_WAITED_FOR(pool, pin)                                                \
   "EXISTS (SELECT 1 FROM lanes l JOIN jobs q ON q.lane_id = l.lane_id "                \
   "AND q.status = 'pending' JOIN job_pins p ON p.seq = q.seq AND p.mode = 'required' " \
   "WHERE l.pool_id = " pool " AND l.pin = " pin ")"
 constexpr Sql kIsWaitedFor{"SELECT 1 WHERE " MUSTER_IS_WAITED_FOR("$1", "$2")};
-// Idle ones first, those that are there longest before others, then by the youngest job.
-#define MUSTER_SELECT_DRAINABLE(launched, idle)                                           \
-  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "     \
-  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched        \
-  "AND w.status NOT IN ('starting', 'terminating') AND NOT " MUSTER_IS_WAITED_FOR(        \
-      "w.pool_id", "'worker:' || w.worker_id") " GROUP BY w.worker_id " idle              \
-                                               "ORDER BY max(j.claimed_at) IS NOT NULL, " \
+// Those that hold resources last; else idle ones first, those that are there longest before others,
+// then by the youngest job.
+#define MUSTER_SELECT_DRAINABLE(launched, idle)                                                    \
+  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "              \
+  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched                 \
+  "AND w.status NOT IN ('starting', 'terminating') AND NOT " MUSTER_IS_WAITED_FOR(                 \
+      "w.pool_id", "'worker:' || w.worker_id") " GROUP BY w.worker_id " idle                       \
+                                               "ORDER BY w.holds, max(j.claimed_at) IS NOT NULL, " \
                                                "max(j.claimed_at) DESC, w.started_at LIMIT $2"
 constexpr Sql kDrainable{MUSTER_SELECT_DRAINABLE("", "")};
 constexpr Sql kIdleLaunched{
@@ -106,7 +112,9 @@ ScaleState Scaling::state(const Pool& pool) {
       if (may_stop) ++state.drainable;
       if (may_stop && has_pinned_here && !mayServe(*live, wanted)) ++state.in_the_way;
       const bool spent = live->text(3) == "once" && live->integer(4) > 0;  // it is leaving
-      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
+      const ResourceUse use{live->maybeInteger(12), live->maybeInteger(13)};
+      const bool has_too_much = isOverLimit(use, s_.rules.resources.workerLimits());
+      if (!spent && !has_too_much && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
           mayServe(*live, wanted)) {
         const auto pinned = stats.pinned_places.find(worker);
         const std::int64_t taken = pinned == stats.pinned_places.end() ? 0 : pinned->second;
@@ -129,10 +137,15 @@ ScaleLimits Scaling::limits(const Pool& pool, const ScaleState& state) {
     limits.host_slots = std::max<std::int64_t>(*pool.settings.max_workers_per_host - here, 0);
   }
   std::int64_t unjudged = 0;
+  bool has_folder = false;
   {
-    auto open = s_.db.query(kUnjudged, pool.id);
-    if (open.next()) unjudged = open->integer(0);
+    auto open = s_.db.query(kUnjudged, pool.id, s_.rules.host);
+    if (open.next()) {
+      unjudged = open->integer(0);
+      has_folder = !open->isNull(1);
+    }
   }
+  if (has_folder && Hosts(s_).isOverDiskLimit(s_.rules.host)) limits.resource_pressure = 0;
   limits.breaker = launchAllowance(Launches(s_).record(pool), state.starting, unjudged, s_.now);
   return limits;
 }

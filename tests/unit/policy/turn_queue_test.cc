@@ -154,6 +154,22 @@ TEST(TurnQueue, looks_at_the_groups_that_are_selected_and_no_others) {
   EXPECT_EQ(order(queue), Lanes{1});
 }
 
+TEST(TurnQueue, can_leave_out_the_lanes_without_a_pin) {
+  TurnQueue queue = queueOf();
+  queue.addGroup("worker:w");
+  queue.addLane(5, "a", "worker:w");
+  queue.offer(1, {9, 1});
+  queue.offer(5, {0, 5});
+  EXPECT_TRUE(queue.isOpen(1));
+  EXPECT_FALSE(queue.isOpen(5));
+  const std::vector<std::string> pins{"worker:w"};
+  queue.select(pins, false);
+  EXPECT_EQ(order(queue), Lanes{5});
+  EXPECT_EQ(queue.size(), 1U);
+  queue.select(pins);
+  EXPECT_EQ(order(queue), (Lanes{1, 5})) << "the next claim looks at all again";
+}
+
 TEST(TurnQueue, a_turn_counts_for_all_lanes_of_a_tenant_whatever_their_pin) {
   TurnQueue queue = queueOf(2);
   queue.addGroup("worker:w");
