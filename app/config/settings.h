@@ -110,7 +110,7 @@ struct Settings {
   Seconds upload_ttl{3600};
   Seconds blob_grace{600};
   std::int64_t tenant_max_disk_bytes = 0;  // 0 = no limit
-  std::string host_name;  // empty: the machine's own
+  std::string host_name;                   // empty: the machine's own
   Seconds host_stale{300};
   Seconds host_grace{3600};
   Seconds affinity_ttl{3600};
