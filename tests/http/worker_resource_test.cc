@@ -86,6 +86,7 @@ TEST_F(WorkerResources, go_with_a_worker_that_has_ended) {
 }
 
 TEST_F(WorkerResources, are_measured) {
+  http_.put("/v1/pools/" + pool_.name(), "{}");
   commands(R"({"metrics":{"cpu":0.5,"resource":{"disk_bytes_in_use":7,"mem_bytes_in_use":11,
                "sessions_active":2,"eviction_candidates":1,"last_gc_seconds":0.25,"mine":"x"}}})");
   EXPECT_EQ(pool_.worker(w_)["metrics"]["resource"]["mem_bytes_in_use"], 11);

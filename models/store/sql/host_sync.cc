@@ -45,13 +45,16 @@ Result<SyncHost::Reply> HostSync::take(const SyncHost& op) {
                     "gone");
   }
   const bool goes_on = has_folder && !is_other && known->sync_began_at;
-  const Time began = goes_on ? *known->sync_began_at : s_.now;
+  // Later than all that earlier syncs have named, also in the same millisecond.
+  const Time earlier = known ? known->signs.synced_at.value_or(Time()) : Time();
+  const Time began = goes_on ? *known->sync_began_at : std::max(s_.now, earlier + Millis(1));
+  const Time named_at = std::max(s_.now, began);
   const std::string holder = Holder{Holder::Kind::kHost, op.host}.text();
-  s_.db.post(kPutHost, op.host, holder, op.folder_id, op.data_dir, s_.now,
+  s_.db.post(kPutHost, op.host, holder, op.folder_id, op.data_dir, named_at,
              op.complete ? std::nullopt : std::optional(began), op.disk_bytes_in_use,
              op.disk_bytes_free, op.disk_limit_bytes);
   SyncHost::Reply reply;
-  compare(op, known ? known->lost_to : 0, reply);
+  compare(op, known ? known->lost_to : 0, named_at, reply);
   if (!op.complete) return reply;
   endMissing(holder, began);
   const std::int64_t own = s_.rules.resources.max_disk_bytes;
@@ -60,7 +63,8 @@ Result<SyncHost::Reply> HostSync::take(const SyncHost& op) {
   return reply;
 }
 
-void HostSync::compare(const SyncHost& op, std::int64_t lost_to, SyncHost::Reply& reply) {
+void HostSync::compare(const SyncHost& op, std::int64_t lost_to, Time named_at,
+                       SyncHost::Reply& reply) {
   std::vector<std::string> uids;
   uids.reserve(op.resources.size());
   for (const SyncHost::File& file : op.resources) uids.push_back(file.uid);
@@ -87,7 +91,7 @@ void HostSync::compare(const SyncHost& op, std::int64_t lost_to, SyncHost::Reply
         if (row->resource.state == ResourceState::kStale) held_.recoverOne(*row);
     }
   }
-  if (!kept.empty()) s_.db.post(kNameResources, numberList(kept), s_.now);
+  if (!kept.empty()) s_.db.post(kNameResources, numberList(kept), named_at);
 }
 
 void HostSync::endMissing(const std::string& holder, Time began) {

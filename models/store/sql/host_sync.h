@@ -18,7 +18,7 @@ class HostSync {
 
  private:
   // What is on the page; those that stay are named from now on.
-  void compare(const SyncHost& op, std::int64_t lost_to, SyncHost::Reply& reply);
+  void compare(const SyncHost& op, std::int64_t lost_to, Time named_at, SyncHost::Reply& reply);
   // What no page named since `began`.
   void endMissing(const std::string& holder, Time began);
   void addEvicting(const std::string& holder, SyncHost::Reply& reply);

@@ -85,8 +85,8 @@ Hosts::Row Hosts::read(const SqlRows& row) const {
   out.lost_to = row.integer(12);
   out.forgotten = row.integer(13) != 0;
   out.signs.has_worker = !row.isNull(14);
-  // The only node of a store is in no list.
-  const bool is_ours = s_.rules.node.empty() && host.name == s_.rules.host;
+  // This node is there, also while it is in no list: as the only one, or at its start.
+  const bool is_ours = host.name == s_.rules.host;
   out.signs.has_node = is_ours || !row.isNull(15);
   for (const auto& seen : {row.maybeTime(14), row.maybeTime(15), out.signs.synced_at}) {
     if (seen) host.last_seen = std::max(host.last_seen, *seen);
@@ -128,7 +128,7 @@ std::vector<Host> Hosts::list(std::string_view cursor, int limit) {
 
 HostState Hosts::stateOf(std::string_view name) {
   if (const auto known = row(name); known && !known->forgotten) return known->host.state;
-  if (s_.rules.node.empty() && name == s_.rules.host) return HostState::kUp;
+  if (name == s_.rules.host) return HostState::kUp;
   auto rows = s_.db.query(kSignsOfHost, name);
   const bool is_there = rows.next() && (!rows->isNull(0) || !rows->isNull(1));
   return is_there ? HostState::kUp : HostState::kLost;
