@@ -28,8 +28,8 @@ tl::expected<KeptFile, std::string> describeKept(const std::string& source,
 
 // The row that the service has made for the file, or has already.
 struct KeptRow {
-  std::string uid, id, type, scope, tenant;
-  std::string service;  // its URL
+  std::string uid = {}, id = {}, type = {}, scope = {}, tenant = {};
+  std::string service = {};  // its URL
 };
 using RegisterKept = std::function<tl::expected<KeptRow, Refusal>(const KeptFile&)>;
 

@@ -15,14 +15,14 @@ namespace muster {
 // it is. These functions are for the process that holds the lock of the folder. Errors are
 // sentences.
 struct FolderRecord {
-  std::string uid, id, type, scope, tenant;
-  std::string name;  // of the file or folder
+  std::string uid = {}, id = {}, type = {}, scope = {}, tenant = {};
+  std::string name = {};  // of the file or folder
   std::uint64_t size = 0;
-  std::string sha256;   // empty: not known
-  std::string service;  // whose resource it is; empty: not known
-  std::string from;     // where the file was when this was written
-  std::string mark;     // of the file then, see fileMark()
-  std::string created;
+  std::string sha256 = {};   // empty: not known
+  std::string service = {};  // whose resource it is; empty: not known
+  std::string from = {};     // where the file was when this was written
+  std::string mark = {};     // of the file then, see fileMark()
+  std::string created = {};
 };
 
 std::string recordText(const FolderRecord& record);

@@ -16,7 +16,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-constexpr Time kNow = fromMillis(1'800'000'000'000);
+const Time kNow = fromMillis(1'800'000'000'000);
 
 TEST(FolderEntries, are_files_leftovers_or_records_without_a_file) {
   const FolderListing listing = judgeEntries({{"u~1", true},

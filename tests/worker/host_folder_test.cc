@@ -59,7 +59,7 @@ TEST_F(HostFolders, keep_a_file_that_a_job_on_the_host_reads) {
   EXPECT_FALSE(resource["stored"].asBool());
   const auto job = pool_.push(R"("data":1,"resource_refs":[{"resource_id":)" +
                               inQuotes(name("base")) + R"(,"as":"model"}])");
-  EXPECT_EQ(workHere(R"(printf '"%s"' "$(cat "$MUSTER_INPUTS/model")")"), 0) << err();
+  EXPECT_EQ(workHere("printf '\"%s\"' \"$(cat $MUSTER_INPUTS/model)\""), 0) << err();
   EXPECT_EQ(pool_.job(job)["result"], "weights") << err();
 }
 
