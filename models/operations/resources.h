@@ -247,7 +247,7 @@ struct CountResources {
     std::int64_t blob_bytes = 0;      // in this node's place
     std::int64_t blob_bytes_max = 0;  // that may be there
     std::int64_t uploads_open = 0;
-    std::vector<std::pair<AffinityState, std::int64_t>> affinities;  // that are bound
+    std::vector<std::pair<AffinityState, std::int64_t>> affinities = {};  // that are bound
   };
 };
 Result<CountResources::Reply> run(const CountResources& op, Store& store);
