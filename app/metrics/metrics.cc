@@ -54,7 +54,8 @@ std::string reasonIn(const std::string& details) {
 
 }  // namespace
 
-Metrics::Metrics() : check_seconds_(kRequestBounds), flow_seconds_(kFlowBounds) {}
+Metrics::Metrics()
+    : check_seconds_(kRequestBounds), flow_seconds_(kFlowBounds), pin_wait_seconds_(kJobBounds) {}
 
 void Metrics::setRoutes(std::vector<std::pair<std::string, std::string>> routes) {
   routes.emplace_back("", "(none)");
@@ -110,7 +111,7 @@ std::pair<Metrics::PoolGauges, Metrics::PoolCounters> Metrics::summed(
          {&PoolStats::blocked, &PoolStats::pending, &PoolStats::claimed, &PoolStats::done,
           &PoolStats::poisoned, &PoolStats::cancelled, &PoolStats::starting_workers,
           &PoolStats::active_workers, &PoolStats::terminating_workers, &PoolStats::lost_workers,
-          &PoolStats::busy_workers, &PoolStats::unplaceable}) {
+          &PoolStats::busy_workers, &PoolStats::unplaceable, &PoolStats::pinned}) {
       gauges.stats.*member += pool.stats.*member;
     }
     gauges.stats.oldest_pending_seconds =
@@ -194,6 +195,7 @@ void Metrics::countEvents(std::span<const Event> events) {
     } else if (event.type == event_type::kJobClaimed) {
       ++pool.claimed;
       pool.wait->observe(took);
+      if (event.pinned) pin_wait_seconds_.observe(took);
     } else if (event.type == event_type::kJobCompleted) {
       ended(pool.done);
     } else if (event.type == event_type::kJobFailed) {
@@ -273,6 +275,8 @@ void Metrics::exposeGauges(Exposition& out, const std::vector<Told>& pools) {
   };
   gauge("muster_pool_jobs_unplaceable", "Due jobs that no worker, alive or launched, can run.",
         [](const PoolGauges& pool) { return pool.stats.unplaceable; });
+  gauge("muster_pool_jobs_pinned", "Pending jobs that only one worker or host may take.",
+        [](const PoolGauges& pool) { return pool.stats.pinned; });
   gauge("muster_pool_oldest_pending_seconds", "Age of the oldest pending job.",
         [](const PoolGauges& pool) { return pool.stats.oldest_pending_seconds; });
   gauge("muster_pool_workers_busy", "Active workers that hold a job.",
@@ -439,6 +443,16 @@ void Metrics::exposeResources(Exposition& out) const {
   out.suffixed("_count", "", tendings_);
   out.family("muster_uploads_open", "gauge", "Uploads that are not complete.");
   out.sample("", resources_.uploads_open);
+  out.family("muster_affinities", "gauge", "Keys that are bound to a holder, by state.");
+  for (const AffinityState state :
+       {AffinityState::kActive, AffinityState::kDraining, AffinityState::kStale}) {
+    const auto found = std::find_if(resources_.affinities.begin(), resources_.affinities.end(),
+                                    [&](const auto& entry) { return entry.first == state; });
+    out.sample(metricLabel("state", name(state)),
+               found == resources_.affinities.end() ? 0 : found->second);
+  }
+  out.family("muster_pin_wait_seconds", "histogram", "From due to claimed, of pinned jobs.");
+  pin_wait_seconds_.expose(out, "");
 }
 
 void Metrics::exposeTriggers(Exposition& out) const {

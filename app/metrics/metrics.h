@@ -115,6 +115,7 @@ class Metrics {
   std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
   Histogram check_seconds_;
   Histogram flow_seconds_;
+  Histogram pin_wait_seconds_;
   CountFlows::Reply flows_;                                                  // guarded by mutex_
   std::array<std::uint64_t, 3> flows_ended_{};                               // guarded by mutex_
   CountResources::Reply resources_;                                          // guarded by mutex_

@@ -42,6 +42,7 @@ CREATE TABLE affinities (
 );
 CREATE UNIQUE INDEX affinities_key ON affinities (tenant, affinity_key);
 CREATE INDEX affinities_of_holder ON affinities (holder, affinity_seq) WHERE holder <> '';
+CREATE INDEX affinities_in_state ON affinities (state) WHERE holder <> '';
 CREATE INDEX affinities_due ON affinities (expires_at, affinity_seq);
 
 -- Holders that were lost, until what waits for them has been ended.

@@ -51,6 +51,7 @@ CREATE TABLE affinities (
   UNIQUE (tenant, affinity_key)
 );
 CREATE INDEX affinities_of_holder ON affinities (holder, affinity_seq) WHERE holder <> '';
+CREATE INDEX affinities_in_state ON affinities (state) WHERE holder <> '';
 CREATE INDEX affinities_due ON affinities (expires_at);
 
 -- Holders that were lost, until what waits for them has been ended.

@@ -25,8 +25,7 @@ constexpr Sql kRemoveGone{
 constexpr Sql kCountsOfResources{
     "SELECT holder, state, count, size_bytes FROM resource_counts ORDER BY holder, state"};
 constexpr Sql kBlobBytes{"SELECT blob_bytes FROM places WHERE place_id = $1"};
-constexpr Sql kCountAffinities{
-    "SELECT state, count(*) FROM affinities WHERE holder <> '' GROUP BY state"};
+constexpr Sql kCountAffinities{"SELECT count(*) FROM affinities WHERE state = $1 AND holder <> ''"};
 constexpr Sql kCountUploads{"SELECT count(*) FROM resources WHERE uploaded_at > 0"};
 
 // Jobs that wait for what is gone; those that are claimed may end well, or wait again.
@@ -89,12 +88,10 @@ Result<CountResources::Reply> run(const CountResources&, Store& store) {
     if (rows.next()) reply.blob_bytes = rows->integer(0);
     reply.blob_bytes_max = store.rules().resources.max_disk_bytes;
   }
-  {
-    auto rows = db.query(kCountAffinities);
-    while (rows.next()) {
-      const auto state = parseAffinityState(rows->text(0));
-      if (state) reply.affinities.emplace_back(*state, rows->integer(1));
-    }
+  for (const AffinityState state :
+       {AffinityState::kActive, AffinityState::kDraining, AffinityState::kStale}) {
+    auto rows = db.query(kCountAffinities, name(state));
+    if (rows.next()) reply.affinities.emplace_back(state, rows->integer(0));
   }
   auto rows = db.query(kCountUploads);
   if (rows.next()) reply.uploads_open = rows->integer(0);

@@ -171,6 +171,39 @@ TEST(MetricsOfResources, count_their_bytes_and_the_time_to_tend_them) {
   EXPECT_TRUE(shows(metrics, "muster_resource_gc_seconds_count 2"));
 }
 
+TEST(MetricsOfResources, tell_of_keys_that_are_bound) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="stale"} 0)"));
+  CountResources::Reply reply;
+  reply.affinities = {{AffinityState::kActive, 4}, {AffinityState::kDraining, 1}};
+  metrics.setResources(reply);
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="active"} 4)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="draining"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="stale"} 0)"));
+}
+
+TEST(MetricsOfResources, tell_how_long_pinned_jobs_waited) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_count 0"));
+  const auto claimed = [&](bool pinned, Millis took) {
+    Event event;
+    event.type = event_type::kJobClaimed;
+    event.pool = "p";
+    event.job = "j";
+    event.took = took;
+    event.pinned = pinned;
+    metrics.countEvents(std::vector{event});
+  };
+  claimed(false, 10s);
+  claimed(true, 2s);
+  claimed(true, 1h);
+  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_count 2"));
+  EXPECT_TRUE(shows(metrics, R"(muster_pin_wait_seconds_bucket{le="2.5"} 1)"));
+  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_sum 3602"));
+}
+
 TEST(MetricsOfResources, count_why_they_went) {
   Metrics metrics;
   withRoutes(metrics);
@@ -225,6 +258,18 @@ TEST(MetricsOfPools, countJobsThatCannotBePlaced) {
   const std::string text = metrics.expose({{"p", stats, 0, 1}, {"q", {}, 0, 1}}, true);
   EXPECT_NE(text.find("\nmuster_pool_jobs_unplaceable{pool=\"p\"} 3\n"
                       "muster_pool_jobs_unplaceable{pool=\"q\"} 0\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(MetricsOfPools, count_jobs_that_are_pinned) {
+  Metrics metrics;
+  withRoutes(metrics);
+  PoolStats stats;
+  stats.pinned = 2;
+  const std::string text = metrics.expose({{"p", stats, 0, 1}, {"q", {}, 0, 1}}, true);
+  EXPECT_NE(text.find("\nmuster_pool_jobs_pinned{pool=\"p\"} 2\n"
+                      "muster_pool_jobs_pinned{pool=\"q\"} 0\n"),
             std::string::npos)
       << text;
 }
