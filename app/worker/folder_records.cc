@@ -27,7 +27,7 @@ constexpr std::string_view kRecordEnd = ".json";
 constexpr std::string_view kComing = "new.";
 constexpr std::string_view kGoing = "gone.";
 constexpr std::string_view kRecordDraft = "record.";
-constexpr std::size_t kMostRecordBytes = 65'536;
+constexpr std::size_t kMostFolderRecordBytes = 65'536;
 
 std::string resourcesIn(const std::string& folder) { return folder + "/resources"; }
 
@@ -193,7 +193,7 @@ std::optional<FolderRecord> findRecord(const std::string& folder, const std::str
   const std::string path = resourcesIn(folder) + "/" + uid + std::string(kRecordEnd);
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.isOpen()) return std::nullopt;
-  std::string text(kMostRecordBytes, '\0');
+  std::string text(kMostFolderRecordBytes, '\0');
   const ssize_t count = ::read(file.get(), text.data(), text.size());
   text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   auto record = readRecord(text);
