@@ -149,12 +149,12 @@ void PartWriter::work() {
 
 bool PartWriter::post(std::function<void()> task) { return add(0, std::move(task)).has_value(); }
 
-void PartWriter::open(std::string uid, std::function<void(Result<UploadFilePtr>)> then) {
+void PartWriter::open(std::string uid, const std::function<void(Result<UploadFilePtr>)>& then) {
   const auto added = add(0, [this, uid = std::move(uid), then] { then(openNow(uid)); });
   if (!added) then(tl::unexpected(added.error()));
 }
 
-void PartWriter::write(Part part, std::function<void(Result<Written>)> then) {
+void PartWriter::write(Part part, const std::function<void(Result<Written>)>& then) {
   const std::size_t bytes = part.bytes.size();
   const auto added = add(bytes, [this, part = std::move(part), then] { then(writeNow(part)); });
   if (!added) then(tl::unexpected(added.error()));
@@ -162,7 +162,7 @@ void PartWriter::write(Part part, std::function<void(Result<Written>)> then) {
 
 void PartWriter::compare(std::string path, std::int64_t offset, std::string_view bytes,
                          std::shared_ptr<const void> keeper,
-                         std::function<void(Result<bool>)> then) {
+                         const std::function<void(Result<bool>)>& then) {
   const auto added =
       add(bytes.size(), [path = std::move(path), offset, bytes, keeper = std::move(keeper), then] {
         const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -51,7 +51,7 @@ class PartWriter {
 
   // Opens and locks the file of an upload, and makes it if it is not there. kStoreBusy: somebody
   // else has it.
-  void open(std::string uid, std::function<void(Result<UploadFilePtr>)> then);
+  void open(std::string uid, const std::function<void(Result<UploadFilePtr>)>& then);
 
   struct Part {
     UploadFilePtr file;
@@ -68,11 +68,11 @@ class PartWriter {
   // Writes and flushes. kStoreBusy (too much waits), kInvalid (the bytes have another sum),
   // kStoreFull (nothing was written), kWrongOffset (the file ends before the offset),
   // kStoreUnavailable.
-  void write(Part part, std::function<void(Result<Written>)> then);
+  void write(Part part, const std::function<void(Result<Written>)>& then);
 
   // Whether the file has these bytes at this offset.
   void compare(std::string path, std::int64_t offset, std::string_view bytes,
-               std::shared_ptr<const void> keeper, std::function<void(Result<bool>)> then);
+               std::shared_ptr<const void> keeper, const std::function<void(Result<bool>)>& then);
 
   // The upload is complete or over: removes its file.
   void remove(std::string uid);

@@ -186,7 +186,6 @@ TEST(MetricsOfResources, tell_of_keys_that_are_bound) {
 TEST(MetricsOfResources, tell_how_long_pinned_jobs_waited) {
   Metrics metrics;
   withRoutes(metrics);
-  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_count 0"));
   const auto claimed = [&](bool pinned, Millis took) {
     Event event;
     event.type = event_type::kJobClaimed;
