@@ -114,7 +114,6 @@ class Observability(unittest.TestCase):
                      'muster_blob_bytes 6', 'muster_blob_bytes_max 21474836480', 'muster_blob_written_bytes_total 6',
                      'muster_blob_read_bytes_total 6', 'muster_uploads_open 0',
                      f'muster_pool_jobs_pinned{{pool="{Service.POOL}"}} 0', 'muster_affinities{state="active"} 0',
-                     'muster_pin_wait_seconds_count 0'):
             self.assertIn(f"\n{line}\n", self.metrics)
 
     def test_no_job_or_worker_is_named(self):
