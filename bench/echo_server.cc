@@ -22,6 +22,11 @@ void echo(const drogon::HttpRequestPtr& request, Callback&& callback) {
   callback(response);
 }
 
+// The framework's own answer with a file.
+void sendFile(const drogon::HttpRequestPtr& request, Callback&& callback) {
+  callback(drogon::HttpResponse::newFileResponse(request->getParameter("path")));
+}
+
 void parseAndEcho(const drogon::HttpRequestPtr& request, Callback&& callback) {
   const auto json = request->getJsonObject();
   callback(drogon::HttpResponse::newHttpJsonResponse(json ? *json : Json::Value()));
@@ -34,6 +39,7 @@ int main(int argc, char** argv) {
   trantor::Logger::setOutputFunction([](const char*, std::uint64_t) {}, [] {});
   drogon::app()
       .registerHandler("/echo", parse ? &parseAndEcho : &echo, {drogon::Post})
+      .registerHandler("/file", &sendFile, {drogon::Get})
       .setThreadNum(std::max(1U, std::thread::hardware_concurrency()))
       .setUploadPath("/dev/null/unused")
       .addListener("127.0.0.1", 0)

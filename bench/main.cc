@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "[--postgres FOLDER --peers FOLDER] [--quick] [ROW…]\n"
     "rows: push claim batch bulk depth behind tenants memory start latency launch metrics "
     "simulation "
-    "decisions postgres nodes flows; all when none is named\n";
+    "decisions postgres nodes flows resources; all when none is named\n";
 
 struct Arguments {
   Options options;
@@ -36,7 +36,7 @@ Arguments readArguments(int argc, char** argv) {
   const std::set<std::string> known{"push",      "claim",   "batch",    "bulk",  "depth",
                                     "behind",    "tenants", "memory",   "start", "latency",
                                     "launch",    "metrics", "postgres", "nodes", "simulation",
-                                    "decisions", "flows"};
+                                    "decisions", "flows",   "resources"};
   Arguments arguments;
   arguments.options.folder = std::filesystem::temp_directory_path();
   for (int i = 1; i < argc; ++i) {
@@ -149,6 +149,7 @@ void measureAll(const Workshop& shop, const std::set<std::string>& rows) {
   if (rows.contains("postgres")) measurePostgres(shop, report);
   if (rows.contains("nodes")) measureNodes(shop, report);
   if (rows.contains("flows")) measureFlows(shop, report);
+  if (rows.contains("resources")) measureResources(shop, report);
   const LargePoolRows large{rows.contains("depth"), rows.contains("memory"),
                             rows.contains("start")};
   if (large.depth || large.memory || large.start) measureLargePool(shop, report, large);

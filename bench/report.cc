@@ -24,6 +24,11 @@ void Report::add(const Row& row) {
         row.bar.empty() ? "" : (row.ok ? "ok" : "below"));
 }
 
+void Report::addMost(std::string what, double ms, double most) {
+  add({std::move(what), fmt::format("{:.1f} ms", ms), "", "", fmt::format("<= {:.0f} ms", most),
+       ms <= most});
+}
+
 void Report::addShare(std::string what, std::string measured, std::string baseline, double ratio,
                       double bar) {
   add({std::move(what), std::move(measured), std::move(baseline), fmt::format("{:.2f}", ratio),

@@ -22,6 +22,8 @@ class Report {
   // A share of a baseline that should be at least `bar`.
   void addShare(std::string what, std::string measured, std::string baseline, double ratio,
                 double bar);
+  // Milliseconds that should be at most so many.
+  void addMost(std::string what, double ms, double most);
   int below() const { return below_; }
 
  private:

@@ -17,6 +17,7 @@ void measureBehind(const Workshop& shop, Report& report);
 void measureMetrics(const Workshop& shop, Report& report);
 void measurePostgres(const Workshop& shop, Report& report);
 void measureFlows(const Workshop& shop, Report& report);
+void measureResources(const Workshop& shop, Report& report);
 void measureNodes(const Workshop& shop, Report& report);
 void measureSimulation(const Workshop& shop, Report& report);
 void measureDecisions(Report& report);

@@ -8,9 +8,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "bench/backends.h"
 #include "bench/conversations.h"
 #include "bench/database.h"
 #include "bench/rows.h"
+#include "bench/single_requests.h"
 
 namespace muster::bench {
 namespace {
@@ -20,80 +22,6 @@ constexpr int kBulkConnections = 4;
 constexpr int kPerRequest = 1000;
 
 using Clock = std::chrono::steady_clock;
-
-double millisSince(Clock::time_point began) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
-}
-
-// The store that the rows are measured on.
-struct Backend {
-  std::string name;
-  std::function<std::unique_ptr<ServerProcess>(const std::string&)> serve;
-};
-
-std::vector<Backend> backends(const Workshop& shop) {
-  std::vector<Backend> list{{"SQLite", [&shop](const std::string& name) {
-                               return shop.service(name + ".db", Durability::kNormal);
-                             }}};
-  if (!shop.options().postgres.empty()) {
-    list.push_back({"PostgreSQL", [&shop](const std::string& name) {
-                      return shop.service("pg-" + name, Database(shop).url());
-                    }});
-  }
-  return list;
-}
-
-// One request by itself.
-struct Answer {
-  int status = 0;
-  std::string body;
-  double ms = 0;
-};
-Answer ask(const ServerProcess& server, const std::string& request) {
-  struct Once : Conversation {
-    const std::string& request;
-    Answer& answer;
-    Once(const std::string& given, Answer& out) : request(given), answer(out) {}
-    std::string_view next() override { return request; }
-    bool heard(int status, std::string_view body) override {
-      answer.status = status;
-      answer.body = body;
-      return true;
-    }
-  };
-  Answer answer;
-  const auto result =
-      runLoad(server.port(), 1, [&](int) { return std::make_unique<Once>(request, answer); },
-              {.requests = 1});
-  answer.ms = result.latencies_ms.at(0);
-  if (answer.status >= 300) throw std::runtime_error("refused: " + answer.body);
-  return answer;
-}
-
-std::string getRequest(const std::string& path) {
-  return fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path);
-}
-
-std::string textOf(const Answer& answer, std::string_view key) {
-  std::size_t at = 0;
-  return std::string(quoted(answer.body, key, at));
-}
-// The number after the last of these keys, which stand one after the other.
-std::int64_t numberOf(const Answer& answer, std::initializer_list<std::string_view> keys) {
-  std::size_t at = 0;
-  for (const auto key : keys) {
-    at = answer.body.find(key, at);
-    if (at == std::string::npos) throw std::runtime_error("no number in " + answer.body);
-    at += key.size();
-  }
-  return std::stoll(answer.body.substr(at));
-}
-
-// Asks until it is so; the milliseconds since `began`.
-double millisUntil(Clock::time_point began, const std::function<bool()>& so) {
-  while (!so()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return millisSince(began);
-}
 
 // A job of a flow: its pool, and the numbers of the jobs it comes after.
 struct Place {
@@ -142,15 +70,6 @@ std::vector<HeldJob> claimAll(const Workshop& shop, const ServerProcess& server,
   return std::move(held.jobs);
 }
 
-std::string titled(const Backend& backend, const std::string& what) {
-  return fmt::format("{}: {}", backend.name, what);
-}
-
-void addMost(Report& report, const std::string& what, double ms, double most) {
-  report.add(
-      {what, fmt::format("{:.1f} ms", ms), "", "", fmt::format("<= {:.0f} ms", most), ms <= most});
-}
-
 void measureBehindBlocked(const Workshop& shop, Report& report, const Backend& backend) {
   constexpr int kFlow = 100'000;
   constexpr int kShallow = 1500;
@@ -169,7 +88,7 @@ void measureBehindBlocked(const Workshop& shop, Report& report, const Backend& b
       shop.fill(*server, "bench", 1000);
     }
   }
-  report.addShare(titled(backend, fmt::format("claim, {} k blocked", flows * kFlow / 1000)),
+  report.addShare(backend.titled(fmt::format("claim, {} k blocked", flows * kFlow / 1000)),
                   rateText(measured.median(), measured.medianCpuUs()),
                   "none " + rateText(baseline.median(), baseline.medianCpuUs()),
                   measured.overallRatioTo(baseline), 0.95);
@@ -192,7 +111,7 @@ void measureCreation(const Workshop& shop, Report& report, const Backend& backen
       series->add(result.rate() * kPerRequest);
     }
   }
-  report.addShare(titled(backend, "jobs of flows of 1000, one edge each"), rateText(flows.median()),
+  report.addShare(backend.titled("jobs of flows of 1000, one edge each"), rateText(flows.median()),
                   "batch push " + rateText(batches.median()), flows.ratioTo(batches), 0.5);
 }
 
@@ -253,7 +172,7 @@ void measureCompletions(const Workshop& shop, Report& report, const Backend& bac
   const Kind& plain = kinds[0];
   for (std::size_t i = 1; i < kinds.size(); ++i) {
     const Kind& kind = kinds[i];
-    report.addShare(titled(backend, "complete, " + kind.title),
+    report.addShare(backend.titled("complete, " + kind.title),
                     rateText(kind.single.median(), kind.single.medianCpuUs()),
                     "none " + rateText(plain.single.median(), plain.single.medianCpuUs()),
                     kind.single.ratioTo(plain.single), kind.bar);
@@ -261,7 +180,7 @@ void measureCompletions(const Workshop& shop, Report& report, const Backend& bac
                 "none " + rateText(plain.bulk.median()),
                 fmt::format("{:.2f}", kind.bulk.ratioTo(plain.bulk))});
   }
-  addMost(report, titled(backend, "join of 10,000, answer to claim"), joins.median(), 50);
+  report.addMost(backend.titled("join of 10,000, answer to claim"), joins.median(), 50);
 }
 
 std::int64_t pendingIn(const ServerProcess& server, const std::string& pool) {
@@ -295,9 +214,9 @@ void measureFan(const Workshop& shop, Report& report, const Backend& backend) {
     claimable.add(ms);
     pushes.add(quantile(others.latencies_ms, 0.99));
   }
-  addMost(report, titled(backend, "100,000 downstream jobs, answer"), answers.median(), 50);
-  addMost(report, "  all claimable", claimable.median(), 3000);
-  addMost(report, "  p99 of other pushes meanwhile", pushes.median(), 50);
+  report.addMost(backend.titled("100,000 downstream jobs, answer"), answers.median(), 50);
+  report.addMost("  all claimable", claimable.median(), 3000);
+  report.addMost("  p99 of other pushes meanwhile", pushes.median(), 50);
 }
 
 void measureLargeFlow(const Workshop& shop, Report& report, const Backend& backend) {
@@ -321,9 +240,9 @@ void measureLargeFlow(const Workshop& shop, Report& report, const Backend& backe
       return numberOf(ask(*server, show), {R"("counts":)", R"("blocked":)"}) == kJobs - 1;
     }));
   }
-  addMost(report, titled(backend, "flow of 100,000: GET, p99"), gets.median(), 5);
-  addMost(report, "  cancel, until all are", cancels.median(), 5000);
-  addMost(report, "  retry, until all are back", retries.median(), 5000);
+  report.addMost(backend.titled("flow of 100,000: GET, p99"), gets.median(), 5);
+  report.addMost("  cancel, until all are", cancels.median(), 5000);
+  report.addMost("  retry, until all are back", retries.median(), 5000);
   const double megabytes =
       static_cast<double>(server->residentBytes() - plain->residentBytes()) / 1e6;
   report.add({"  resident memory, more than 100 k plain jobs", fmt::format("{:+.0f} MB", megabytes),
@@ -376,7 +295,7 @@ void measureAgainstPeer(const Workshop& shop, Report& report, const Backend& bac
       theirs.add(one_by_one ? bestPeerRate(shop, "pg-boss-flow", jobs, {1}, shape)
                             : bestPeerRate(shop, "pg-boss-flow", jobs, {8, 32}, shape));
     }
-    report.addShare(titled(backend, fmt::format("{} of {}", shape, jobs)), rateText(ours.median()),
+    report.addShare(backend.titled(fmt::format("{} of {}", shape, jobs)), rateText(ours.median()),
                     "pg-boss " + rateText(theirs.median()), ours.ratioTo(theirs), 2.0);
   }
 }

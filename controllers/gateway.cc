@@ -39,6 +39,12 @@ std::size_t headerBytes(const drogon::HttpRequestPtr& request) {
   return bytes;
 }
 
+// Whether the handler is to look at a signature, good or bad.
+bool hasSignature(const Request& request) {
+  const std::string& query = request.raw->query();
+  return query.starts_with("signature=") || query.find("&signature=") != std::string::npos;
+}
+
 // A refusal that says nothing about the health of the service.
 bool isExpected(ErrorCode code) {
   return code == ErrorCode::kDraining || code == ErrorCode::kNotLeader ||
@@ -66,7 +72,8 @@ struct Gateway::Exchange {
   std::string_view method;
   std::chrono::nanoseconds began;
   Router::Match match;
-  std::size_t buffered = 0;  // bytes of the body, taken from the budget
+  drogon::HttpResponsePtr file;  // of an answer that is one
+  std::size_t buffered = 0;      // bytes of the body, taken from the budget
 };
 
 Gateway::Gateway(Parts parts)
@@ -140,6 +147,10 @@ Status Gateway::admit(Exchange& exchange) {
   if (draining() || (stopping() && scope != Scope::kWork && scope != Scope::kRead)) {
     return tl::unexpected(Error{ErrorCode::kDraining, "the service is stopping", {}, Seconds(5)});
   }
+  if (request.route->handler.may_be_signed && hasSignature(request)) {
+    request.is_signed = true;
+    return admitBody(exchange, CallerKind::kUnknown);
+  }
   auto principal = callerOf(request, parts_.access);
   if (!principal) {
     if (auto ok = parts_.limits.countRefusal(request.address()); !ok) return ok;
@@ -211,8 +222,10 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
     if (!request->header("access-control-request-method").empty()) {
       reply.with("Access-Control-Allow-Methods",
                  fmt::format("{}", fmt::join(exchange->match.allowed, ", ")));
-      reply.with("Access-Control-Allow-Headers",
-                 "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id");
+      reply.with(
+          "Access-Control-Allow-Headers",
+          "Authorization, Content-Type, Content-Digest, Idempotency-Key, If-Match, If-None-Match, "
+          "If-Range, Range, Upload-Complete, Upload-Offset, X-Lease-Token, X-Request-Id");
     }
     respond(std::move(reply));
     return;
@@ -234,6 +247,16 @@ void Gateway::dispatch(const ExchangePtr& exchange) {
 
 void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
   const Request& request = *exchange->request;
+  if (outcome && outcome->file) {
+    const Reply::File& file = *outcome->file;
+    exchange->file =
+        drogon::HttpResponse::newFileResponse(file.path, file.offset, file.length, false);
+    if (exchange->file->statusCode() >= drogon::k400BadRequest) {
+      outcome = fail(ErrorCode::kElsewhere, "the file of the content is not there, or is shorter");
+    } else if (exchange->method != "HEAD") {
+      parts_.metrics.countBlobRead(file.length);
+    }
+  }
   Reply reply;
   if (outcome) {
     reply = *std::move(outcome);
@@ -252,6 +275,11 @@ void Gateway::answer(const ExchangePtr& exchange, Outcome outcome) {
     if (kind.status == 401) reply.with("WWW-Authenticate", "Bearer");
     if (kind.status == 405) {
       reply.with("Allow", fmt::format("{}, OPTIONS", fmt::join(exchange->match.allowed, ", ")));
+    }
+    if (kind.status == 416) {
+      for (const auto& [name, size] : error.members) {
+        if (name == "size_bytes") reply.with("Content-Range", "bytes */" + size);
+      }
     }
     if (kind.status == 429 || kind.status == 503) {
       reply.with("Retry-After", std::to_string(error.retry_after.value_or(Seconds(1)).count()));
@@ -295,7 +323,9 @@ void Gateway::logFailure(const Request& request, std::string_view code, std::str
 }
 
 void Gateway::send(const ExchangePtr& exchange, Reply reply) {
-  if (!reply.stream) {
+  if (reply.file) {
+    exchange->callback(render(*exchange, std::move(reply), std::move(exchange->file)));
+  } else if (!reply.stream) {
     exchange->callback(
         render(*exchange, std::move(reply), drogon::HttpResponse::newHttpResponse()));
   } else if (auto streamed =
@@ -315,7 +345,9 @@ void Gateway::send(const ExchangePtr& exchange, Reply reply) {
 drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
                                         drogon::HttpResponsePtr response) const {
   response->setStatusCode(static_cast<drogon::HttpStatusCode>(reply.status));
-  if (reply.content_type == "application/json") {
+  if (reply.file) {
+    response->setContentTypeCodeAndCustomString(drogon::CT_CUSTOM, reply.content_type);
+  } else if (reply.content_type == "application/json") {
     response->setContentTypeCodeAndCustomString(drogon::CT_APPLICATION_JSON,
                                                 "application/json; charset=utf-8");
   } else if (!reply.content_type.empty()) {
@@ -323,7 +355,7 @@ drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
   } else {
     response->setContentTypeCode(drogon::CT_NONE);
   }
-  if (!reply.stream) response->setBody(std::move(reply.body));
+  if (!reply.stream && !reply.file) response->setBody(std::move(reply.body));
   // What an answer holds is for who asked, and is what its type says. These headers ride on
   // another: an entry of its own in the framework's table costs each answer some 2 % of its time.
   static constexpr std::string_view kOnEveryAnswer =

@@ -38,7 +38,8 @@ Result<RequestKey> keyOf(const Request& request) {
 
 // A worker's token is for one registration. Where a job is reported on its lease proves that.
 bool checksRegistration(const Request& request) {
-  return request.principal.registration && request.route->pool_rule == PoolRule::kWorker;
+  return request.principal.registration && (request.route->pool_rule == PoolRule::kWorker ||
+                                            request.route->handler.checks_registration);
 }
 
 // Whether the token is for some pools, and those of the job, worker or flow must be looked up.

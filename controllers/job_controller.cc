@@ -7,7 +7,6 @@
 #include "controllers/long_wait.h"
 #include "models/json/job_json.h"
 #include "models/json/json_reader.h"
-#include "models/operations/artifacts.h"
 #include "models/trace_context.h"
 
 namespace muster {
@@ -15,16 +14,11 @@ namespace {
 
 constexpr std::size_t kMaxBatch = 1000;
 
-// What only the time of the store can tell is checked for all jobs before the first is written.
-Status checkTimes(const std::vector<NewJob>& jobs, bool batch, Time now) {
-  std::vector<FieldError> faults;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (expiresBeforeItBegins(jobs[i], now)) {
-      faults.push_back({batch ? fmt::format("/items/{}/expires_at", i) : "/expires_at", "range",
-                        "must be after the job becomes available"});
-    }
-  }
-  return checkFaults(std::move(faults));
+// What refers to resources must not meet others that change them.
+Isolation isolationOf(const PushJobs& op) {
+  const bool may = std::any_of(op.jobs.begin(), op.jobs.end(),
+                               [](const NewJob& job) { return mayHaveRefs(job); });
+  return may ? Isolation::kAlone : Isolation::kShared;
 }
 
 }  // namespace
@@ -43,84 +37,99 @@ void JobController::addRoutes(Router& router) {
   const auto method = [this](auto member) {
     return [this, member](const Request& request) { return (this->*member)(request); };
   };
+  const auto later = [this](auto member) {
+    return [this, member](const RequestPtr& request, Respond respond) {
+      (this->*member)(request, std::move(respond));
+    };
+  };
   using C = JobController;
   router.add("POST", "/v1/pools/{pool_id}/jobs", Scope::kProduce,
-             {.write = method(&C::push), .routine = true, .isolation = Isolation::kShared});
+             {.answer = later(&C::push), .routine = true});
   router.add("POST", "/v1/pools/{pool_id}/jobs/batch", Scope::kProduce,
-             {.write = method(&C::pushBatch), .routine = true, .isolation = Isolation::kShared});
+             {.answer = later(&C::pushBatch), .routine = true});
   router.add("GET", "/v1/pools/{pool_id}/jobs", Scope::kRead, {.read = method(&C::list)});
   router.add("GET", "/v1/jobs/{job_id}", Scope::kRead,
              {.answer = [this](const RequestPtr& request, Respond respond) {
                get(request, std::move(respond));
              }});
   router.add("GET", "/v1/jobs/{job_id}/attempts", Scope::kRead, {.read = method(&C::attempts)});
-  router.add("GET", "/v1/jobs/{job_id}/artifacts", Scope::kRead, {.read = method(&C::artifacts)});
-  router.add("GET", "/v1/jobs/{job_id}/artifacts/{name}", Scope::kRead,
-             {.read = method(&C::artifact)});
   router.add("POST", "/v1/jobs/{job_id}/cancel", Scope::kProduce, {.write = method(&C::cancel)});
   router.add("POST", "/v1/jobs/{job_id}/retry", Scope::kProduce, {.write = method(&C::retry)});
   router.add("DELETE", "/v1/jobs/{job_id}", Scope::kProduce, {.write = method(&C::remove)});
 }
 
-Result<Work> JobController::push(const Request& request) {
-  auto pool_id = request.pathId<PoolId>("pool_id");
-  if (!pool_id) return tl::unexpected(std::move(pool_id).error());
-  auto body = parseBody(request);
-  if (!body) return tl::unexpected(std::move(body).error());
-  std::vector<FieldError> faults;
-  std::vector<NewJob> jobs{readNewJob(body->root(), "", faults)};
-  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  if (auto ok = limits_.admitJobs(jobs, request.rate); !ok)
-    return tl::unexpected(std::move(ok).error());
-  jobs[0].traceparent = readTraceparent(request.header("traceparent"));
-  return [pool_id = *std::move(pool_id), jobs = std::move(jobs)](Store& store) -> Outcome {
-    if (auto ok = checkTimes(jobs, false, store.now()); !ok) return tl::unexpected(ok.error());
-    auto pool = store.pools().findOrCreate(pool_id);
-    if (!pool) return tl::unexpected(std::move(pool).error());
-    auto pushed = store.jobs().push(**pool, jobs[0]);
-    return jobReply(std::move(pushed.job), pushed.created ? 201 : 200);
-  };
+void JobController::push(const RequestPtr& request, Respond respond) {
+  auto op = readPush(*request);
+  if (!op) return respond(tl::unexpected(std::move(op).error()));
+  const Isolation isolation = isolationOf(*op);
+  gateway_.write(
+      request,
+      [op = *std::move(op)](Store& store) -> Outcome {
+        auto pushed = run(op, store);
+        if (!pushed) return tl::unexpected(std::move(pushed).error());
+        PushJobs::Pushed& one = pushed->front();
+        return jobReply(std::move(one.job), one.created ? 201 : 200);
+      },
+      std::move(respond), isolation);
 }
 
-Result<Work> JobController::pushBatch(const Request& request) {
-  auto pool_id = request.pathId<PoolId>("pool_id");
-  if (!pool_id) return tl::unexpected(std::move(pool_id).error());
+Result<PushJobs> JobController::readPush(const Request& request) {
+  auto pool = request.pathId<PoolId>("pool_id");
+  if (!pool) return tl::unexpected(std::move(pool).error());
   auto body = parseBody(request);
   if (!body) return tl::unexpected(std::move(body).error());
   std::vector<FieldError> faults;
-  auto jobs = std::make_shared<std::vector<NewJob>>();
+  PushJobs op{*std::move(pool), {readNewJob(body->root(), "", faults)}};
+  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
+  if (auto ok = limits_.admitJobs(op.jobs, request.rate); !ok) {
+    return tl::unexpected(std::move(ok).error());
+  }
+  op.jobs[0].traceparent = readTraceparent(request.header("traceparent"));
+  return op;
+}
+
+void JobController::pushBatch(const RequestPtr& request, Respond respond) {
+  auto read = readBatch(*request);
+  if (!read) return respond(tl::unexpected(std::move(read).error()));
+  const Isolation isolation = isolationOf(*read);
+  gateway_.write(
+      request,
+      [op = std::make_shared<const PushJobs>(*std::move(read))](Store& store) -> Outcome {
+        const auto pushed = run(*op, store);
+        if (!pushed) return tl::unexpected(pushed.error());
+        JsonWriter out;
+        out.beginObject().key("items").beginArray();
+        for (const PushJobs::Pushed& each : *pushed) writeJob(out, each.job);
+        out.endArray().endObject();
+        return Reply::json(201, std::move(out));
+      },
+      std::move(respond), isolation);
+}
+
+Result<PushJobs> JobController::readBatch(const Request& request) {
+  auto pool = request.pathId<PoolId>("pool_id");
+  if (!pool) return tl::unexpected(std::move(pool).error());
+  auto body = parseBody(request);
+  if (!body) return tl::unexpected(std::move(body).error());
+  std::vector<FieldError> faults;
+  PushJobs op{*std::move(pool), {}, true};
   ObjectReader in(body->root(), "", faults);
   if (const auto items = in.array("items", 1, kMaxBatch)) {
-    jobs->reserve(items->size());
+    op.jobs.reserve(items->size());
     const std::string traceparent = readTraceparent(request.header("traceparent"));
     for (auto it = items->begin(); it != items->end(); ++it) {
-      jobs->push_back(readNewJob(*it, fmt::format("/items/{}", jobs->size()), faults));
-      jobs->back().traceparent = traceparent;
+      op.jobs.push_back(readNewJob(*it, fmt::format("/items/{}", op.jobs.size()), faults));
+      op.jobs.back().traceparent = traceparent;
     }
   } else if (!in.has("items")) {
     in.fault("items", "required", "is required");
   }
   in.finish();
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  if (auto ok = limits_.admitJobs(*jobs, request.rate); !ok)
+  if (auto ok = limits_.admitJobs(op.jobs, request.rate); !ok) {
     return tl::unexpected(std::move(ok).error());
-  return [pool_id = *std::move(pool_id), jobs](Store& store) -> Outcome {
-    if (auto ok = checkTimes(*jobs, true, store.now()); !ok) return tl::unexpected(ok.error());
-    auto pool = store.pools().findOrCreate(pool_id);
-    if (!pool) return tl::unexpected(std::move(pool).error());
-    const std::size_t most = store.rules().max_answer_bytes;
-    if (const auto twins = store.jobs().twinBytes(pool_id, *jobs); twins > most) {
-      return fail(ErrorCode::kBodyTooLarge,
-                  fmt::format("the jobs that have these unique_keys already hold {} bytes; an "
-                              "answer has at most {} (max_body_bytes): push fewer at a time",
-                              twins, most));
-    }
-    JsonWriter out;
-    out.beginObject().key("items").beginArray();
-    for (const NewJob& job : *jobs) writeJob(out, store.jobs().push(**pool, job).job);
-    out.endArray().endObject();
-    return Reply::json(201, std::move(out));
-  };
+  }
+  return op;
 }
 
 Result<Work> JobController::list(const Request& request) {
@@ -187,32 +196,6 @@ Result<Work> JobController::attempts(const Request& request) {
     for (const Attempt& attempt : store.jobs().attempts(id)) writeAttempt(out, attempt);
     out.endArray().endObject();
     return Reply::json(200, std::move(out));
-  };
-}
-
-Result<Work> JobController::artifacts(const Request& request) {
-  auto id = request.pathId<JobId>("job_id");
-  if (!id) return tl::unexpected(std::move(id).error());
-  if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
-  return [op = ListArtifacts{*std::move(id)}](Store& store) -> Outcome {
-    const auto found = run(op, store);
-    if (!found) return tl::unexpected(found.error());
-    JsonWriter out;
-    out.beginObject().key("items").raw(found->items).endObject();
-    return Reply::json(200, std::move(out));
-  };
-}
-
-Result<Work> JobController::artifact(const Request& request) {
-  auto id = request.pathId<JobId>("job_id");
-  if (!id) return tl::unexpected(std::move(id).error());
-  if (auto ok = QueryReader(request).finish(); !ok) return tl::unexpected(std::move(ok).error());
-  const auto name = std::find_if(request.path_values.begin(), request.path_values.end(),
-                                 [](const auto& value) { return value.first == "name"; });
-  return [op = FindArtifact{*std::move(id), name->second}](Store& store) -> Outcome {
-    auto found = run(op, store);
-    if (!found) return tl::unexpected(std::move(found).error());
-    return Reply{200, std::move(found->value)};
   };
 }
 

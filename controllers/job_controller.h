@@ -3,6 +3,7 @@
 #include "app/waits/wait_list.h"
 #include "controllers/gateway.h"
 #include "controllers/router.h"
+#include "models/operations/jobs.h"
 
 namespace muster {
 
@@ -15,13 +16,13 @@ class JobController {
   void addRoutes(Router& router);
 
  private:
-  Result<Work> push(const Request& request);
-  Result<Work> pushBatch(const Request& request);
+  void push(const RequestPtr& request, Respond respond);
+  Result<PushJobs> readPush(const Request& request);
+  void pushBatch(const RequestPtr& request, Respond respond);
+  Result<PushJobs> readBatch(const Request& request);
   Result<Work> list(const Request& request);
   void get(const RequestPtr& request, Respond respond);
   Result<Work> attempts(const Request& request);
-  Result<Work> artifacts(const Request& request);
-  Result<Work> artifact(const Request& request);
   Result<Work> cancel(const Request& request);
   Result<Work> retry(const Request& request);
   Result<Work> remove(const Request& request);

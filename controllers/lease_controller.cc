@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "controllers/job_controller.h"
 #include "controllers/long_wait.h"
+#include "models/json/artifact_json.h"
 #include "models/json/json_reader.h"
+#include "models/json/worker_json.h"
 
 namespace muster {
 namespace {
@@ -16,6 +20,7 @@ struct Claimed {
   std::string worker_status = std::string(worker_status::kActive);
   bool may_wait = false;  // nothing now, but there could be
   std::optional<Millis> next_due_in;
+  std::vector<ResourceCommand> commands;  // for the worker
 };
 
 // When there may be something to claim without anybody doing anything.
@@ -34,6 +39,7 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
   if (!claimer) return tl::unexpected(std::move(claimer).error());
   Claimed claimed;
   if (!claimer->status.empty()) claimed.worker_status = claimer->status;
+  if (claimer->holds) claimed.commands = store.workers().commandsOf(request.worker);
   if (claimer->status == worker_status::kTerminating) return claimed;
   const auto pool = store.pools().find(pool_id);
   if (!request.job.empty()) {
@@ -47,7 +53,9 @@ Result<Claimed> claimJobs(Store& store, const PoolId& pool_id, const ClaimReques
     return claimed;
   }
   if (pool) {
-    claimed.jobs = store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max);
+    const bool has_too_much = isOverLimit(claimer->use, store.rules().resources.workerLimits());
+    claimed.jobs =
+        store.jobs().claim(*pool, request.worker.str(), claimer->traits, request.max, has_too_much);
   }
   if (claimer->launch_open && !claimed.jobs.empty()) store.launches().tookAJob(request.worker);
   claimed.may_wait = claimed.jobs.empty();
@@ -150,6 +158,15 @@ struct LeaseController::Waiting {
   Time deadline;
 };
 
+// What a job hands over may be registered with its report; then no other may register the same.
+Isolation LeaseController::isolationOf(const std::vector<OutcomeReport>& reports) {
+  const bool may = std::any_of(reports.begin(), reports.end(), [](const OutcomeReport& report) {
+    return report.kind == OutcomeReport::Kind::kDone &&
+           mayRegister(report.result, report.artifacts);
+  });
+  return may ? Isolation::kAlone : Isolation::kShared;
+}
+
 Wish LeaseController::wishOf(const Waiting& waiting) {
   const auto& claim = waiting.claim;
   if (waiting.bulk || !claim || claim->max != 1 || !claim->job.empty()) return {};
@@ -204,6 +221,11 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         if (waiting->bulk) out.key("items").raw(found->judged);
         writeClaimed(out, waiting->bulk ? "claimed" : "items", claimed);
         if (waiting->claim) out.field("worker_status", claimed.worker_status);
+        if (!claimed.commands.empty()) {
+          out.key("commands").beginArray();
+          writeCommands(out, claimed.commands);
+          out.endArray();
+        }
         out.endObject();
         Reply reply = Reply::json(200, std::move(out));
         reply.final = last_look || !found->may_wait;
@@ -220,7 +242,8 @@ void LeaseController::run(const std::shared_ptr<Waiting>& waiting) {
         waitOnLoop(waits_, waiting->pool.str(), generation, wait,
                    [this, waiting] { run(waiting); });
       },
-      Isolation::kShared, wishOf(*waiting));
+      waiting->judged.empty() ? isolationOf(waiting->reports) : Isolation::kShared,
+      wishOf(*waiting));
 }
 
 void LeaseController::claim(const RequestPtr& request, Respond respond) {
@@ -342,12 +365,14 @@ void LeaseController::complete(const RequestPtr& request, Respond respond) {
     return respond(tl::unexpected(std::move(ok).error()));
   }
   Wish wish;
-  if (!report->reporter.lease_token.empty()) {
+  const Isolation isolation =
+      mayRegister(report->result, report->artifacts) ? Isolation::kAlone : Isolation::kShared;
+  if (!report->reporter.lease_token.empty() && isolation == Isolation::kShared) {
     wish.kind = Wish::Kind::kComplete;
     wish.job = report->job;
     wish.lease_token = report->reporter.lease_token;
   }
-  gateway_.write(request, workOf(*std::move(report)), std::move(respond), Isolation::kShared,
+  gateway_.write(request, workOf(*std::move(report)), std::move(respond), isolation,
                  std::move(wish));
 }
 Result<Work> LeaseController::fail(const Request& request) { return reportWork(request, readFail); }

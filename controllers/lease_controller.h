@@ -31,6 +31,7 @@ class LeaseController {
   // A claim, or reports and a claim, that may wait for work.
   struct Waiting;
   static Wish wishOf(const Waiting& waiting);
+  static Isolation isolationOf(const std::vector<OutcomeReport>& reports);
   void run(const std::shared_ptr<Waiting>& waiting);
 
   Gateway& gateway_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,13 @@ struct Reply {
   // False: the request is not over (a claim that waits), so the answer must not be remembered
   // under its Idempotency-Key.
   bool final = true;
+  // Set: the body is this part of a file, and `body` is not sent.
+  struct File {
+    std::string path;
+    std::size_t offset = 0;
+    std::size_t length = 0;
+  };
+  std::optional<File> file = {};
   // Set: the body is written piece by piece, for as long as the stream is kept.
   std::function<void(TextStreamPtr)> stream = {};
 

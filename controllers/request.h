@@ -31,6 +31,7 @@ struct Request {
   Principal principal;
   std::string caller;  // callerText() of who sent it; empty: a worker with its own token
   bool is_in_audit = false;
+  bool is_signed = false;  // its address says that it is: no token was asked for, nobody is known
   std::vector<std::pair<std::string_view, std::string>> path_values;  // {name} → decoded value
   mutable RateLevel rate;  // set by whoever counts it against a limit; absent: nobody did
 

@@ -34,10 +34,12 @@ struct Handler {
   std::function<Result<Work>(const Request&)> read = {};
   std::function<Result<Work>(const Request&)> write = {};
   std::function<void(const RequestPtr&, Respond)> answer = {};
-  bool routine = false;                    // happens all day long: the audit does not keep it
-  bool unlimited = false;                  // not counted as a request against global_qps_limit
-  bool on_every_node = false;              // changes nothing that a node could refuse to change
-  bool any_scope = false;                  // any valid token will do
+  bool routine = false;              // happens all day long: the audit does not keep it
+  bool unlimited = false;            // not counted as a request against global_qps_limit
+  bool on_every_node = false;        // changes nothing that a node could refuse to change
+  bool any_scope = false;            // any valid token will do
+  bool may_be_signed = false;        // its address may be signed, then nobody is identified
+  bool checks_registration = false;  // a worker's own token must be of its present registration
   std::optional<PoolRule> pool_rule = {};  // absent: as the path says
   // Of a write: kShared for what happens so often that it must not wait for each other.
   Isolation isolation = Isolation::kAlone;

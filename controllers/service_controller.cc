@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <unordered_map>
 
 #include "models/base64.h"
 #include "models/operations/flows.h"
+#include "models/operations/hosts.h"
+#include "models/operations/resources.h"
 #include "models/store/random.h"
 
 namespace muster {
@@ -96,13 +99,21 @@ Result<Work> ServiceController::metrics(const Request&) {
       });
     }
     gauges.reserve(pools.size());
+    std::unordered_map<std::string, SumWorkerResources::Sum> held;
+    auto sums = *run(SumWorkerResources{}, store);
+    for (auto& sum : sums) held.emplace(sum.pool, sum);
     for (auto& [pool, stats] : pools) {
       gauges.push_back({pool->id.str(), std::move(stats), *pool->settings.min_workers,
                         *pool->settings.max_workers});
+      if (const auto sum = held.find(pool->id.str()); sum != held.end()) {
+        gauges.back().resource_disk_bytes = sum->second.disk_bytes;
+        gauges.back().resource_mem_bytes = sum->second.mem_bytes;
+      }
     }
     metrics_.countCommits(storage_.commits());
     metrics_.setPendingWebhooks(store.webhooks().pending());
     metrics_.setFlows(*run(CountFlows{}, store));
+    metrics_.setResources(*run(CountResources{}, store));
     return Reply{200, metrics_.expose(gauges, node_.lease().has_value()),
                  "text/plain; version=0.0.4; charset=utf-8"};
   };

@@ -3,6 +3,7 @@
 #include "app/launch/process_table.h"
 #include "models/json/json_reader.h"
 #include "models/json/worker_json.h"
+#include "models/operations/hosts.h"
 
 namespace muster {
 namespace {
@@ -30,6 +31,11 @@ Result<WorkerId> actingWorker(const Request& request) {
   return id;
 }
 
+std::optional<Host> knownHost(const std::string& name, Store& store) {
+  auto host = run(FindHost{name}, store);
+  return host ? std::optional(*std::move(host)) : std::nullopt;
+}
+
 }  // namespace
 
 void WorkerController::addRoutes(Router& router) {
@@ -47,7 +53,9 @@ void WorkerController::addRoutes(Router& router) {
   router.add("PATCH", worker, Scope::kWork, {.write = method(&C::patch)});
   router.add("DELETE", worker, Scope::kWork, {.write = method(&C::remove)});
   router.add("POST", worker + "/heartbeat", Scope::kWork,
-             {.write = method(&C::heartbeat), .routine = true, .isolation = Isolation::kShared});
+             {.answer = [this](const RequestPtr& request,
+                               Respond respond) { heartbeat(request, std::move(respond)); },
+              .routine = true});
   router.add("POST", worker + "/release", Scope::kWork, {.write = method(&C::release)});
   router.add("POST", worker + "/terminate", Scope::kWork, {.write = method(&C::terminate)});
   router.add("GET", worker + "/output", Scope::kRead, {.read = method(&C::output)});
@@ -88,6 +96,10 @@ Result<Work> WorkerController::registerWorker(const Request& request) {
     out.field("heartbeat_interval_seconds", *settings.heartbeat_interval_seconds);
     out.field("lease_seconds", *settings.lease_seconds);
     out.field("inline_limit_bytes", store.rules().inline_rules.limit_bytes);
+    writeResourceLimits(out, store.rules().resources.workerLimits());
+    if (auto host = registered.host.empty() ? std::nullopt : knownHost(registered.host, store)) {
+      if (!host->data_dir.empty()) out.field("data_dir", host->data_dir);
+    }
     const WorkerPass pass{registered.id.str(), registered.pool, registered.registration};
     out.field("worker_token", access_.tokenFor(pass)).endObject();
     Reply reply = Reply::json(201, std::move(out));
@@ -157,34 +169,47 @@ Result<Work> WorkerController::remove(const Request& request) {
   };
 }
 
-Result<Work> WorkerController::heartbeat(const Request& request) {
-  auto id = actingWorker(request);
-  if (!id) return tl::unexpected(std::move(id).error());
-  auto body = parseBody(request, true);
-  if (!body) return tl::unexpected(std::move(body).error());
+namespace {
+
+Outcome heartbeatReply(const Heartbeat& beat) {
+  JsonWriter out;
+  out.beginObject().field("status", beat.status).key("commands").beginArray();
+  if (beat.status == worker_status::kTerminating) {
+    out.beginObject().field("type", "drain").endObject();
+  }
+  for (const Lease& lease : beat.leases) {
+    if (!lease.cancel_requested) continue;
+    out.beginObject().field("type", "cancel").field("job_id", lease.job).endObject();
+  }
+  writeCommands(out, beat.commands);
+  out.endArray().key("leases").beginArray();
+  for (const Lease& lease : beat.leases) {
+    out.beginObject().field("job_id", lease.job);
+    out.field("lease_expires_at", lease.expires_at).endObject();
+  }
+  out.endArray().endObject();
+  return Reply::json(200, std::move(out));
+}
+
+}  // namespace
+
+void WorkerController::heartbeat(const RequestPtr& request, Respond respond) {
+  auto id = actingWorker(*request);
+  if (!id) return respond(tl::unexpected(std::move(id).error()));
+  const auto body = parseBody(*request, true);
+  if (!body) return respond(tl::unexpected(body.error()));
   std::vector<FieldError> faults;
   WorkerChange change = readHeartbeat(body->root(), faults);
-  if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
-  return [id = *std::move(id), change = std::move(change)](Store& store) -> Outcome {
-    const auto beat = store.workers().heartbeat(id, change);
-    if (!beat) return tl::unexpected(beat.error());
-    JsonWriter out;
-    out.beginObject().field("status", beat->status).key("commands").beginArray();
-    if (beat->status == worker_status::kTerminating) {
-      out.beginObject().field("type", "drain").endObject();
-    }
-    for (const Lease& lease : beat->leases) {
-      if (!lease.cancel_requested) continue;
-      out.beginObject().field("type", "cancel").field("job_id", lease.job).endObject();
-    }
-    out.endArray().key("leases").beginArray();
-    for (const Lease& lease : beat->leases) {
-      out.beginObject().field("job_id", lease.job);
-      out.field("lease_expires_at", lease.expires_at).endObject();
-    }
-    out.endArray().endObject();
-    return Reply::json(200, std::move(out));
-  };
+  if (auto ok = checkFaults(std::move(faults)); !ok) return respond(tl::unexpected(ok.error()));
+  const bool is_exclusive = Workers::changesResources(change, resources_);
+  gateway_.write(
+      request,
+      [id = *std::move(id), change = std::move(change)](Store& store) -> Outcome {
+        const auto beat = store.workers().heartbeat(id, change);
+        if (!beat) return tl::unexpected(beat.error());
+        return heartbeatReply(*beat);
+      },
+      std::move(respond), is_exclusive ? Isolation::kAlone : Isolation::kShared);
 }
 
 Result<Work> WorkerController::release(const Request& request) {

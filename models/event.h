@@ -22,6 +22,7 @@ constexpr std::string_view kJobCancelled = "job.cancelled";
 constexpr std::string_view kJobRetried = "job.retried";
 constexpr std::string_view kJobExpired = "job.expired";
 constexpr std::string_view kJobUnblocked = "job.unblocked";
+constexpr std::string_view kJobUnpinned = "job.unpinned";
 constexpr std::string_view kJobLateResultDropped = "job.late_result_dropped";
 constexpr std::string_view kWorkerStarting = "worker.starting";
 constexpr std::string_view kWorkerRegistered = "worker.registered";
@@ -56,21 +57,32 @@ constexpr std::string_view kFlowFailed = "flow.failed";
 constexpr std::string_view kFlowCancelled = "flow.cancelled";
 constexpr std::string_view kFlowRetried = "flow.retried";
 constexpr std::string_view kFlowDeleted = "flow.deleted";
+constexpr std::string_view kResourceCreated = "resource.created";
+constexpr std::string_view kResourceStale = "resource.stale";
+constexpr std::string_view kResourceRecovered = "resource.recovered";
+constexpr std::string_view kResourceEvicted = "resource.evicted";
+constexpr std::string_view kResourceLost = "resource.lost";
+constexpr std::string_view kHostAway = "host.away";
+constexpr std::string_view kHostLost = "host.lost";
+constexpr std::string_view kAffinityBound = "affinity.bound";
+constexpr std::string_view kAffinityReleased = "affinity.released";
 
 // All of them: triggers may name any.
 inline constexpr std::array kAll = {
-    kJobCreated,       kJobClaimed,          kJobProgress,       kJobCompleted,
-    kJobFailed,        kJobPoisoned,         kJobReleased,       kJobReassigned,
-    kJobCancelled,     kJobRetried,          kJobExpired,        kJobLateResultDropped,
-    kJobUnblocked,     kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,
-    kWorkerTerminated, kWorkerLost,          kWorkerExited,      kWorkerTokensRotated,
-    kPoolCreated,      kPoolUpdated,         kPoolPaused,        kPoolResumed,
-    kPoolScaled,       kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,
-    kPoolDeleted,      kTriggerFired,        kTriggerRejected,   kWebhookCreated,
-    kWebhookUpdated,   kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,
-    kNodeLost,         kLeaderElected,       kLeaderLost,        kFlowCreated,
-    kFlowClosed,       kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
-    kFlowRetried,      kFlowDeleted};
+    kJobCreated,        kJobClaimed,          kJobProgress,       kJobCompleted,
+    kJobFailed,         kJobPoisoned,         kJobReleased,       kJobReassigned,
+    kJobCancelled,      kJobRetried,          kJobExpired,        kJobLateResultDropped,
+    kJobUnblocked,      kWorkerStarting,      kWorkerRegistered,  kWorkerTerminating,
+    kWorkerTerminated,  kWorkerLost,          kWorkerExited,      kWorkerTokensRotated,
+    kPoolCreated,       kPoolUpdated,         kPoolPaused,        kPoolResumed,
+    kPoolScaled,        kPoolLaunchSuspended, kPoolCircuitOpened, kPoolCircuitClosed,
+    kPoolDeleted,       kTriggerFired,        kTriggerRejected,   kWebhookCreated,
+    kWebhookUpdated,    kWebhookDisabled,     kWebhookDeleted,    kNodeJoined,
+    kNodeLost,          kLeaderElected,       kLeaderLost,        kFlowCreated,
+    kFlowClosed,        kFlowSucceeded,       kFlowFailed,        kFlowCancelled,
+    kFlowRetried,       kFlowDeleted,         kResourceCreated,   kResourceStale,
+    kResourceRecovered, kResourceEvicted,     kResourceLost,      kHostAway,
+    kHostLost,          kJobUnpinned,         kAffinityBound,     kAffinityReleased};
 }  // namespace event_type
 
 // One state change, written in the same transaction as the change itself.
@@ -90,6 +102,7 @@ struct Event {
   // launched worker took to register.
   Millis took{0};
   Millis since_due{0};  // of a try that ended: from when the job was due
+  bool pinned = false;  // a claimed job that only this worker, or those of its host, could take
 };
 
 // A job has become work for the first time: it was created, or, if it was blocked, unblocked. Of

@@ -60,6 +60,14 @@ struct NewFlowJob {
     std::size_t index = 0;  // its place in the list of its condition, for faults
   };
   std::vector<Edge> edges;
+  // Artifacts of upstream jobs that become refs of the job when it is unblocked.
+  struct Input {
+    std::string from;      // name of an upstream job
+    std::string artifact;  // empty: all of them
+    std::string as;        // the name of the one, or a folder for all; empty: as they are named
+    bool optional = false;
+  };
+  std::vector<Input> inputs;
   bool may_fail = false;
 };
 

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "models/ids.h"
+#include "models/policy/pin_mode.h"
 #include "models/policy/placement.h"
+#include "models/resource.h"
 #include "models/time.h"
 
 namespace muster {
@@ -26,6 +28,14 @@ inline bool isFinished(JobStatus status) {
   return !isWaiting(status) && status != JobStatus::kClaimed;
 }
 
+// A resource that a job refers to, as its producer names it.
+struct ResourceRef {
+  std::string resource;  // its id, or a uid
+  std::string as;        // the name under which the job sees it; empty: the last segment of the id
+  std::string worker;    // that is said to hold it; empty: not said
+  bool operator==(const ResourceRef&) const = default;
+};
+
 // What a producer pushes. Texts that are JSON hold it exactly as it was written.
 struct NewJob {
   std::string data;  // JSON
@@ -39,8 +49,20 @@ struct NewJob {
   std::string unique_key = {};  // empty: none
   Placement placement = {};
   std::string affinity = {};
-  std::string resource_refs = {};  // JSON array, empty: none
+  std::string resource_refs = {};      // JSON array, empty: none
+  std::vector<ResourceRef> refs = {};  // the same, read
+  PinMode affinity_mode = PinMode::kPreferred;
+  std::optional<Millis> pin_wait = {};  // for a preferred holder; absent: as the service has it
   std::string traceparent = {};
+};
+
+// Who must or should run a job, and what it asked for.
+struct JobPin {
+  std::string holder;  // empty: anybody may take it now
+  PinMode mode = PinMode::kPreferred;
+  std::optional<PinMode> affinity_mode;
+  std::optional<Time> unpin_at;
+  std::optional<Millis> wait;
 };
 
 // Such a job could never run.
@@ -94,7 +116,10 @@ struct Job {
   std::string traceparent;
   std::string retry;       // JSON object that overrides parts of the pool's, empty: none
   std::string effect_key;  // the same for every try: sha256(id, data)
+  // What it refers to, if that is registered; only for the worker that has claimed it.
+  std::vector<JobInput> inputs;
   std::shared_ptr<const JobFlow> flow;  // null: it has nothing to do with one
+  std::shared_ptr<const JobPin> pin;    // null: it has neither a pin nor a key
 };
 
 // How much of an answer the job takes up, as far as it is not small anyway.

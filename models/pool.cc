@@ -16,6 +16,8 @@ PoolSettings PoolSettings::builtIn() {
   s.launch_backoff_base_seconds = 1;
   s.launch_backoff_cap_seconds = 300;
   s.launch_suspend_after = 10;
+  s.payload_refs = false;
+  s.strict_refs = false;
   s.scaling_mode = "queue";
   s.min_workers = 0;
   s.max_workers = 10;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,10 @@ struct PoolSettings {
   std::optional<std::int64_t> launch_suspend_after;
   // Where workers of the pool may add children to their jobs; absent or empty: in the pool itself.
   std::optional<std::vector<std::string>> child_pools;
+  // Refs are read out of `data` as well, and artifacts out of `result`.
+  std::optional<bool> payload_refs;
+  // What nobody registered cannot be referred to.
+  std::optional<bool> strict_refs;
 
   std::optional<std::string> scaling_mode;
   std::optional<std::int64_t> min_workers;
@@ -118,6 +123,8 @@ void eachPoolField(Visitor visit) {
   visit("", "launch_backoff_cap_seconds", &P::launch_backoff_cap_seconds, FieldRule{0, kDay});
   visit("", "launch_suspend_after", &P::launch_suspend_after, FieldRule{1, kMany});
   visit("", "child_pools", &P::child_pools, FieldRule{0, 1000});
+  visit("", "payload_refs", &P::payload_refs, FieldRule{});
+  visit("", "strict_refs", &P::strict_refs, FieldRule{});
   visit("scaling", "mode", &P::scaling_mode, FieldRule{0, 0, {"queue", "target", "adaptive"}});
   visit("scaling", "min_workers", &P::min_workers, FieldRule{0, kMany});
   visit("scaling", "max_workers", &P::max_workers, FieldRule{0, kMany});
@@ -188,6 +195,9 @@ struct PoolStats {
                blocked = 0;  // wait for other jobs of their flow; in none of the others
   std::vector<UnplaceableJobs> unplaceable_jobs;  // the largest groups of them, in that order
   std::int64_t elsewhere = 0;  // of the runnable, those that no worker launched here could claim
+  std::int64_t pinned = 0;     // of the pending, those with a pin
+  std::int64_t pinned_waiting = 0;  // of them, those whose holder cannot take one now
+  std::map<std::string, std::int64_t> pinned_places;  // slots of workers that pinned jobs will take
   std::int64_t starting_workers = 0, active_workers = 0, busy_workers = 0, idle_workers = 0,
                terminating_workers = 0, lost_workers = 0;
   double oldest_pending_seconds = 0;

@@ -49,6 +49,34 @@ const ErrorKind& describe(ErrorCode code) {
   static constexpr ErrorKind kGone{"worker_gone", 410, "The worker has ended: stop", false};
   static constexpr ErrorKind kEventsExpired{"events_expired", 410,
                                             "The events after that position are gone", false};
+  static constexpr ErrorKind kResourceExists{"resource_exists", 409, "Another resource has this id",
+                                             false};
+  static constexpr ErrorKind kResourceInUse{"resource_in_use", 409,
+                                            "Jobs still refer to the resource", false};
+  static constexpr ErrorKind kResourceGone{"resource_evicted", 410, "The resource is gone", false};
+  static constexpr ErrorKind kWrongOffset{"wrong_offset", 409, "The upload is at another offset",
+                                          false};
+  static constexpr ErrorKind kContentExists{"content_exists", 409,
+                                            "The resource has its content already", false};
+  static constexpr ErrorKind kConflictingPins{
+      "conflicting_pins", 409, "What the job asks for cannot be in one place", false};
+  static constexpr ErrorKind kAffinityConflict{"affinity_conflict", 409,
+                                               "Another holder has this key", false};
+  static constexpr ErrorKind kHostConflict{"host_conflict", 409,
+                                           "Another folder is in use on this host", false};
+  static constexpr ErrorKind kBadSignature{"bad_signature", 403,
+                                           "The address was changed, or its time is over", false};
+  static constexpr ErrorKind kQuotaExceeded{"quota_exceeded", 429, "The tenant has too much stored",
+                                            true};
+  static constexpr ErrorKind kQuotaTooSmall{
+      "quota_exceeded", 413, "It is larger than all that the tenant may store", false};
+  static constexpr ErrorKind kRange{"range_not_satisfiable", 416,
+                                    "The content does not have these bytes", false};
+  static constexpr ErrorKind kUnavailable{"worker_unavailable", 503,
+                                          "The holder of the resource is not there", true};
+  static constexpr ErrorKind kStoreFull{"store_full", 503, "There is no room for the bytes", true};
+  static constexpr ErrorKind kElsewhere{"place_unavailable", 503,
+                                        "No node that is there has the bytes", true};
   static constexpr ErrorKind kVersion{"version_mismatch", 412, "The resource has changed", false};
   static constexpr ErrorKind kNotStored{"not_stored", 409, "The bytes are not here", false};
   static constexpr ErrorKind kInlineLimit{"inline_limit", 413,
@@ -133,6 +161,36 @@ const ErrorKind& describe(ErrorCode code) {
       return kGone;
     case ErrorCode::kEventsExpired:
       return kEventsExpired;
+    case ErrorCode::kResourceExists:
+      return kResourceExists;
+    case ErrorCode::kResourceInUse:
+      return kResourceInUse;
+    case ErrorCode::kResourceGone:
+      return kResourceGone;
+    case ErrorCode::kWrongOffset:
+      return kWrongOffset;
+    case ErrorCode::kContentExists:
+      return kContentExists;
+    case ErrorCode::kConflictingPins:
+      return kConflictingPins;
+    case ErrorCode::kAffinityConflict:
+      return kAffinityConflict;
+    case ErrorCode::kHostConflict:
+      return kHostConflict;
+    case ErrorCode::kBadSignature:
+      return kBadSignature;
+    case ErrorCode::kQuotaExceeded:
+      return kQuotaExceeded;
+    case ErrorCode::kQuotaTooSmall:
+      return kQuotaTooSmall;
+    case ErrorCode::kRangeNotSatisfiable:
+      return kRange;
+    case ErrorCode::kUnavailable:
+      return kUnavailable;
+    case ErrorCode::kStoreFull:
+      return kStoreFull;
+    case ErrorCode::kElsewhere:
+      return kElsewhere;
     case ErrorCode::kVersionMismatch:
       return kVersion;
     case ErrorCode::kBodyTooLarge:

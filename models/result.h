@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 namespace muster {
@@ -43,6 +44,21 @@ enum class ErrorCode {
   kNotClustered,
   kGone,
   kEventsExpired,
+  kResourceExists,
+  kResourceInUse,
+  kResourceGone,
+  kWrongOffset,
+  kContentExists,
+  kConflictingPins,
+  kAffinityConflict,
+  kHostConflict,
+  kBadSignature,
+  kQuotaExceeded,
+  kQuotaTooSmall,
+  kRangeNotSatisfiable,
+  kUnavailable,
+  kStoreFull,
+  kElsewhere,
   kVersionMismatch,
   kBodyTooLarge,
   kInlineLimit,
@@ -83,6 +99,8 @@ struct Error {
   std::vector<FieldError> fields = {};
   std::optional<std::chrono::seconds> retry_after = {};
   std::string leader_url = {};  // where the request would be taken, if that is known
+  // What else the answer says: names, and values in JSON.
+  std::vector<std::pair<std::string, std::string>> members = {};
 };
 
 template <class T>

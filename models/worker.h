@@ -41,8 +41,9 @@ struct NewWorker {
   std::string mode;
   std::string region;
   std::optional<Time> started_at;
-  std::string metadata;          // JSON object, empty: {}
-  std::string process_key = {};  // set where the service can see the process itself
+  std::string metadata;                     // JSON object, empty: {}
+  std::string process_key = {};             // set where the service can see the process itself
+  std::vector<std::string> resources = {};  // names of those that it still holds
 };
 
 struct Worker {
@@ -66,6 +67,7 @@ struct Worker {
   std::int64_t jobs_failed = 0;
   std::int64_t version = 1;
   std::int64_t registration = 0;  // rises each time it registers; of a launched one, set before
+  bool holds = false;             // resources
 
   // Of the launch it came from; empty for a worker that was started by hand.
   std::string node;  // that launched it; empty: the only one

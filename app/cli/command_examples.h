@@ -65,6 +65,29 @@ Examples:
   muster flows add --pool cpu --data '{"part":7}'  in a job: a child of it
   muster flows retry 01m7hbcqnh2944rpwva7t2y5mf    run again what failed)";
 
+constexpr const char* kArtifactsFooter =
+    R"(What a command leaves in MUSTER_OUTPUT_DIR is handed back by itself when it has done well. `put`
+hands back a file while the command runs; `get` writes a file beside, FILE.part, until it is whole.
+
+Examples:
+  muster artifacts list 01m7hbcqnh2944rpwva7t2y5mf
+  muster artifacts get 01m7hbcqnh2944rpwva7t2y5mf/data.json | jq .
+  muster artifacts get models/small model.bin    a resource, by its id
+  muster artifacts put pages ./pages             in a job: a folder, as a tar
+  muster artifacts put model m.bin --on-host     in a job: stays on this host)";
+
+constexpr const char* kResourcesFooter =
+    R"(A resource is kept while a job needs it, while it is leased, and for its ttl after its last use.
+In the command of a job a lease ends with the try.
+
+Examples:
+  muster resources list --scope flow:01m7hbcqnh2944rpwva7t2y5mf
+  lease=$(muster resources lease models/small --ttl-seconds 600)
+  muster resources release models/small "$lease"
+  muster resources delete runs/7/video
+  muster resources keep model.bin --id models/base   stays on this host, in its folder
+  muster resources gc                                deletes there what nobody needs)";
+
 constexpr const char* kPoolsFooter = R"(Examples:
   muster pools set emails max_workers=4 retry.max_retries=5 worker_mode=loop
   muster pools set emails max_workers= template=         the defaults again

@@ -10,6 +10,7 @@
 #include "app/cli/grammar_parts.h"
 #include "app/cli/pool_bulk_options.h"
 #include "app/cli/push_options.h"
+#include "app/cli/resource_options.h"
 #include "app/cli/scaling_options.h"
 #include "app/cli/simulate_options.h"
 #include "app/cli/worker_options.h"
@@ -177,6 +178,8 @@ class Grammar : private GrammarParts {
   }
 
   void addFlows() { addFlowCommands(root_, line_); }
+  void addArtifacts() { addArtifactCommands(root_, line_); }
+  void addResources() { addResourceCommands(root_, line_); }
 
   template <class Options>
   std::shared_ptr<Options> addPoolCommand(CLI::App& parent, const char* name, const char* help) {
@@ -371,6 +374,8 @@ const std::vector<Grammar::Group> Grammar::kGroups = {
     {{"push"}, &Grammar::addPush},
     {{"jobs"}, &Grammar::addJobs},
     {{"flows"}, &Grammar::addFlows},
+    {{"artifacts"}, &Grammar::addArtifacts},
+    {{"resources"}, &Grammar::addResources},
     {{"pools"}, &Grammar::addPools},
     {{"workers"}, &Grammar::addWorkers},
     {{"worker"}, &Grammar::addWorker},

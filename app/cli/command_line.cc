@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "app/cli/command_grammar.h"
 #include "app/cli/worker_options.h"
@@ -128,7 +129,9 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
     if (root.count("--token") == 0) {
       line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
     }
-    if (auto fault = workerFault(*worker); !fault.empty()) {
+    auto fault = readWorkerEnvironment(env, *worker);
+    if (fault.empty()) fault = workerFault(*worker);
+    if (!fault.empty()) {
       return tl::unexpected(usageFault(namedCommand(root), fault));
     }
   }
@@ -144,6 +147,22 @@ tl::expected<CommandLine, NothingToRun> parseCommandLine(std::vector<std::string
       return tl::unexpected(usageFault(namedCommand(root), fault));
     }
   }
+  const std::string open_end = std::visit(
+      [&](auto& named) -> std::string {
+        using Named = std::remove_reference_t<decltype(named)>;
+        // In the command of a job what is done about files is done by its worker.
+        if constexpr (std::is_base_of_v<AboutResources, Named>) {
+          if (root.count("--token") == 0) {
+            line.service.token = environmentOr(env, "MUSTER_WORKER_TOKEN", line.service.token);
+          }
+        }
+        if constexpr (requires { completeFromJob(env, named); }) {
+          return completeFromJob(env, named);
+        }
+        return "";
+      },
+      line.command);
+  if (!open_end.empty()) return tl::unexpected(usageFault(namedCommand(root), open_end));
   line.service.token = trimmed(line.service.token);
   return line;
 }

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/flow_options.h"
+#include "app/cli/resource_options.h"
 #include "app/cli/webhook_options.h"
 
 namespace muster {
@@ -23,7 +24,10 @@ using Command = std::variant<
     WebhookAddCommand, WebhookShowCommand, WebhookChangeCommand, WebhookRotateCommand,
     WebhookTestCommand, WebhookDeliveriesCommand, ClusterCommand, ClusterResignCommand,
     EventsCommand, TopCommand, DemoCommand, HealthCommand, TokenListCommand, TokenCheckCommand,
-    TokenRotateWorkersCommand, AuditCommand>;
+    TokenRotateWorkersCommand, AuditCommand, ArtifactPutCommand, ArtifactGetCommand,
+    ArtifactListCommand, ResourceListCommand, ResourceShowCommand, ResourceLeaseCommand,
+    ResourceReleaseCommand, ResourceTouchCommand, ResourceDeleteCommand, ResourceKeepCommand,
+    ResourceGcCommand>;
 
 struct CommandLine {
   ServiceAccess service;

@@ -226,6 +226,13 @@ struct WorkerCommand {
   double connect_timeout_seconds = 30;
   double shutdown_timeout_seconds = 30;
   std::size_t max_result_bytes = 2'097'152;
+  bool spill_result = false;
+  bool keep_failed_outputs = false;
+  std::string data_dir;
+  std::string host;                             // empty: this machine's name
+  std::optional<std::uint64_t> max_disk_bytes;  // from the environment
+  std::optional<double> artifact_ttl_seconds;   // from the environment
+  double gc_interval_seconds = 60;              // from the environment
   std::string builtin;
   std::vector<std::string> capabilities;
   std::vector<std::string> command;

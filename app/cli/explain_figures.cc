@@ -27,7 +27,8 @@ const std::vector<std::string> kState = {"current_workers",
                                          "maybe_alive",
                                          "host_slots_free",
                                          "launch_tokens",
-                                         "breaker_allowance"};
+                                         "breaker_allowance",
+                                         "resource_allowance"};
 const std::vector<std::string> kConfig = {"min_workers",
                                           "max_workers",
                                           "target_p95_latency_ms",

@@ -19,6 +19,7 @@ int run(const WorkerCommand& command, const ServiceAccess& service, const Enviro
                                      .token = service.token,
                                      .trust = service.trust,
                                      .pool = command.pool,
+                                     .host = command.host,
                                      .worker_id = valueOf(env, "MUSTER_WORKER_ID"),
                                      .launch_token = valueOf(env, "MUSTER_LAUNCH_TOKEN"),
                                      .capabilities = command.capabilities,
@@ -29,7 +30,13 @@ int run(const WorkerCommand& command, const ServiceAccess& service, const Enviro
                                      .idle_timeout = millisOf(command.idle_timeout_seconds),
                                      .connect_timeout = millisOf(command.connect_timeout_seconds),
                                      .shutdown_timeout = millisOf(command.shutdown_timeout_seconds),
-                                     .max_result_bytes = command.max_result_bytes},
+                                     .max_result_bytes = command.max_result_bytes,
+                                     .spill_result = command.spill_result,
+                                     .keep_failed_outputs = command.keep_failed_outputs,
+                                     .data_dir = command.data_dir,
+                                     .max_disk_bytes = command.max_disk_bytes,
+                                     .artifact_ttl_seconds = command.artifact_ttl_seconds,
+                                     .gc_interval = millisOf(command.gc_interval_seconds)},
                                     terminal.out);
   switch (exit) {
     case WorkerExit::kOk:

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "models/ids.h"
 
@@ -17,6 +18,46 @@ void addSeconds(CLI::App& app, const char* name, double& seconds, const char* he
 }
 
 }  // namespace
+
+WorkerVariable workerVariable(const Environment& env, const std::string& name) {
+  for (const char* prefix : {"MUSTER_", "ASTRA_WORKER_"}) {
+    const auto found = env.find(prefix + name);
+    if (found != env.end() && !found->second.empty()) return {found->first, found->second};
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> numberIn(const WorkerVariable& variable, std::string& fault) {
+  if (variable.value.empty()) return std::nullopt;
+  const std::string& text = variable.value;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number > 0) return number;
+  fault = variable.name + ": expected a whole number from 1 on";
+  return std::nullopt;
+}
+
+std::string readWorkerEnvironment(const Environment& env, WorkerCommand& options) {
+  std::string fault;
+  if (options.data_dir.empty()) options.data_dir = workerVariable(env, "DATA_DIR").value;
+  if (options.host.empty()) {
+    const auto found = env.find("MUSTER_HOST_NAME");
+    if (found != env.end()) options.host = found->second;
+  }
+  options.max_disk_bytes = numberIn(workerVariable(env, "RESOURCE_MAX_DISK_BYTES"), fault);
+  const auto most = numberIn(workerVariable(env, "INLINE_RESULT_LIMIT_BYTES"), fault);
+  if (most) {
+    options.max_result_bytes =
+        static_cast<std::size_t>(std::min<std::uint64_t>(options.max_result_bytes, *most));
+  }
+  const auto ttl = numberIn(workerVariable(env, "RESOURCE_DEFAULT_TTL_SECONDS"), fault);
+  if (ttl) options.artifact_ttl_seconds = static_cast<double>(*ttl);
+  const auto interval = numberIn(workerVariable(env, "RESOURCE_GC_INTERVAL_SECONDS"), fault);
+  if (interval) {
+    options.gc_interval_seconds = std::min(static_cast<double>(*interval), kLongestTimeoutSeconds);
+  }
+  return fault;
+}
 
 void addWorkerOptions(CLI::App& app, WorkerCommand& options) {
   app.add_option("--pool", options.pool, "pool to work for; also MUSTER_POOL_ID")
@@ -45,6 +86,15 @@ void addWorkerOptions(CLI::App& app, WorkerCommand& options) {
                  "most that a result may have (2 MiB); the job fails when it has more")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 30));
+  app.add_flag("--spill-result", options.spill_result,
+               "what is larger becomes the artifact stdout, in place of a failure");
+  app.add_flag("--keep-failed-outputs", options.keep_failed_outputs,
+               "the files of a command that failed become artifacts too");
+  app.add_option("--host", options.host, "name of this host (the machine's); also MUSTER_HOST_NAME")
+      ->type_name("NAME");
+  app.add_option("--data-dir", options.data_dir,
+                 "where this host keeps files of jobs; also MUSTER_DATA_DIR")
+      ->type_name("FOLDER");
 }
 
 std::vector<std::string> takeWorkerCommand(std::vector<std::string>& args) {

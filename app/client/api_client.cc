@@ -83,11 +83,24 @@ bool ApiClient::mayFollow(const HttpUrl& leader) const {
 
 HttpRequest ApiClient::complete(HttpRequest request) const {
   if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
-  if (request.body) request.headers.emplace_back("Content-Type", "application/json");
+  const auto is_type = [](const auto& header) { return header.first == "Content-Type"; };
+  if (request.body && std::none_of(request.headers.begin(), request.headers.end(), is_type)) {
+    request.headers.emplace_back("Content-Type", "application/json");
+  }
   return request;
 }
 
 tl::expected<HttpAnswer, Unreachable> ApiClient::send(HttpRequest request) {
+  auto answer = sendToService(request);
+  if (!answer || answer->status != 307 || request.method != "GET") return answer;
+  const auto location = answer->headers.find("location");
+  auto place = parseHttpUrl(location == answer->headers.end() ? "" : location->second);
+  if (!place || (!place->tls && url_.starts_with("https"))) return answer;
+  request.path = std::exchange(place->path, "");
+  return withAdvice(HttpClient(*place, Wire::AddressRule(), trust_.files).send(request));
+}
+
+tl::expected<HttpAnswer, Unreachable> ApiClient::sendToService(HttpRequest request) {
   if (!http_) return tl::unexpected(notAUrl());
   request = complete(std::move(request));
   auto answer = leader_ ? leader_->send(request) : http_->send(request);

@@ -30,7 +30,8 @@ class ApiClient {
   // Of the requests from now on; the connection stays.
   void setToken(std::string token) { token_ = std::move(token); }
 
-  // Any answer, also a refusal, is an answer. One that names the leader, because only that takes
+  // Any answer, also a refusal, is an answer. What is read is also read where the service says that
+  // it lies; the token does not go there. One that names the leader, because only that takes
   // the request, is followed there; so are the requests after it, until that cannot be reached. If
   // there is a token, and the leader may not have it, the refusal is the answer.
   tl::expected<HttpAnswer, Unreachable> send(HttpRequest request);
@@ -43,6 +44,7 @@ class ApiClient {
   // With what every request carries.
   HttpRequest complete(HttpRequest request) const;
   bool mayFollow(const HttpUrl& leader) const;
+  tl::expected<HttpAnswer, Unreachable> sendToService(HttpRequest request);
 
   std::string url_;
   std::string token_;

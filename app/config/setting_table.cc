@@ -21,6 +21,7 @@ namespace {
 constexpr std::int64_t kDay = 86400;
 constexpr std::int64_t kMany = 1'000'000;
 constexpr std::int64_t kCount = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 
 template <class Number>
 std::optional<Number> parseNumber(std::string_view text) {
@@ -192,6 +193,10 @@ bool isArtifactType(std::string_view value) {
   return value.size() <= 128 && isWord(value, "._~:/+-");
 }
 
+bool isHostName(std::string_view value) {
+  return !value.empty() && value.size() <= 256 && isWord(value, "._~:-");
+}
+
 bool isNodeId(std::string_view value) { return isValidId(value); }
 
 bool isWorkerMode(std::string_view value) { return value == "once" || value == "loop"; }
@@ -286,6 +291,40 @@ std::vector<SettingRow> makeTable() {
           "most bytes of a result and the values of its artifacts together"),
       row("forced_reference_types", list<&S::forced_reference_types, isArtifactType>("types"),
           "types of artifacts that must not be handed back as a value"),
+      row("blob_dir", text<&S::blob_dir, isPath>("a folder"),
+          "folder of the bytes of resources; beside the store"),
+      row("resource_max_disk_bytes", whole<&S::resource_max_disk_bytes, 0, kMostBytes>(),
+          "most bytes of resources in a folder of blobs, and in that of a host"),
+      row("resource_max_mem_bytes", whole<&S::resource_max_mem_bytes, 0, kMostBytes>(),
+          "most memory that the resources of a worker may take"),
+      row("resource_high_watermark_pct", whole<&S::resource_high_watermark_pct, 1, 100>(),
+          "part of that, in percent, above which unused resources are evicted"),
+      row("resource_low_watermark_pct", whole<&S::resource_low_watermark_pct, 0, 99>(),
+          "part of that, in percent, down to which they are"),
+      row("resource_gc_interval_seconds", whole<&S::resource_gc_interval, 1, kDay>(),
+          "how often a folder of resources is tended"),
+      row("default_resource_ttl_seconds", whole<&S::default_resource_ttl, 1, 365 * kDay>(),
+          "how long an unused resource stays that was registered without an end"),
+      row("upload_ttl_seconds", whole<&S::upload_ttl, 1, 30 * kDay>(),
+          "silence after which an upload is given up"),
+      row("blob_grace_seconds", whole<&S::blob_grace, 0, kDay>(),
+          "how long bytes stay that no resource has any more"),
+      row("tenant_max_disk_bytes", whole<&S::tenant_max_disk_bytes, 0, kMostBytes>(),
+          "most bytes stored for one tenant; 0: no limit"),
+      row("affinity_ttl_seconds", whole<&S::affinity_ttl, 1, 365 * kDay>(),
+          "how long a key without jobs stays with its holder"),
+      row("affinity_grace_seconds", whole<&S::affinity_grace, 0, kDay>(),
+          "how long a silent worker keeps its keys, its resources and what must run on it"),
+      row("affinity_wait_seconds", whole<&S::affinity_wait, 0, kDay>(),
+          "how long a job waits for a preferred holder"),
+      row("affinity_max_failures", whole<&S::affinity_max_failures, 1, 1000>(),
+          "failed tries in a row on a holder that release its key"),
+      row("host_name", text<&S::host_name, isHostName>("1 to 256 of A-Z a-z 0-9 . _ ~ : -"),
+          "name of this machine; fix it where names change, as in containers"),
+      row("host_stale_seconds", whole<&S::host_stale, 1, kDay>(),
+          "how long a host counts as up after it told of its folder"),
+      row("host_grace_seconds", whole<&S::host_grace, 0, 30 * kDay>(),
+          "how long a host may be away before what it holds is lost"),
       row("strict_workers", onOff<&S::strict_workers>(), "only registered workers may claim"),
       row("trigger_registry", text<&S::trigger_registry, isPath>("a file"),
           "file with triggers, like trigger_registry.yml"),

@@ -100,6 +100,23 @@ struct Settings {
   std::int64_t upstream_inline_limit_bytes = 262'144;
   std::int64_t inline_payload_limit_bytes = 2'097'152;
   std::vector<std::string> forced_reference_types;
+  std::string blob_dir;  // empty: beside the store
+  std::int64_t resource_max_disk_bytes = 21'474'836'480;
+  std::int64_t resource_max_mem_bytes = 8'589'934'592;
+  int resource_high_watermark_pct = 90;
+  int resource_low_watermark_pct = 80;
+  Seconds resource_gc_interval{60};
+  Seconds default_resource_ttl{3600};
+  Seconds upload_ttl{3600};
+  Seconds blob_grace{600};
+  std::int64_t tenant_max_disk_bytes = 0;  // 0 = no limit
+  std::string host_name;                   // empty: the machine's own
+  Seconds host_stale{300};
+  Seconds host_grace{3600};
+  Seconds affinity_ttl{3600};
+  Seconds affinity_grace{60};
+  Seconds affinity_wait{5};
+  int affinity_max_failures = 3;
   bool strict_workers = false;
   Seconds heartbeat_interval{30};
   std::optional<Seconds> stale_threshold;  // absent = twice the heartbeat interval

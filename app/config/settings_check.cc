@@ -100,6 +100,16 @@ void checkCluster(SettingsDraft& draft) {
              settings.node_stale);
 }
 
+void checkWatermarks(SettingsDraft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.resource_low_watermark_pct < settings.resource_high_watermark_pct) return;
+  draft.addFault(
+      draft.placeOf("resource_low_watermark_pct"),
+      fmt::format("resource_low_watermark_pct is {}, expected less than "
+                  "resource_high_watermark_pct, {}",
+                  settings.resource_low_watermark_pct, settings.resource_high_watermark_pct));
+}
+
 // On the settings in force: two that agree in the file may not agree with a default.
 void checkPools(SettingsDraft& draft) {
   const PoolSettings defaults = poolDefaults(draft.settings);
@@ -125,6 +135,7 @@ void checkSettings(SettingsDraft& draft) {
   checkTls(draft);
   checkIntervals(draft);
   checkCluster(draft);
+  checkWatermarks(draft);
   checkPools(draft);
 }
 

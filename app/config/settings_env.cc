@@ -14,10 +14,21 @@ constexpr std::string_view kPrefix = "MUSTER_";
 // Variables with our prefix that are not settings of the service: they are for the client
 // commands, for workers, for the build, or put there by Kubernetes for a service named muster.
 bool isNotForUs(std::string_view variable) {
-  constexpr std::array<std::string_view, 12> kOthers = {
-      "MUSTER_URL",          "MUSTER_TOKEN",        "MUSTER_POOL_ID",     "MUSTER_WORKER_ID",
-      "MUSTER_LAUNCH_TOKEN", "MUSTER_WORKER_TOKEN", "MUSTER_DEPS",        "MUSTER_BINARY",
-      "MUSTER_CA",           "MUSTER_NODES",        "MUSTER_CLIENT_CERT", "MUSTER_CLIENT_KEY"};
+  constexpr std::array<std::string_view, 15> kOthers = {"MUSTER_URL",
+                                                        "MUSTER_TOKEN",
+                                                        "MUSTER_POOL_ID",
+                                                        "MUSTER_WORKER_ID",
+                                                        "MUSTER_LAUNCH_TOKEN",
+                                                        "MUSTER_WORKER_TOKEN",
+                                                        "MUSTER_DEPS",
+                                                        "MUSTER_BINARY",
+                                                        "MUSTER_CA",
+                                                        "MUSTER_NODES",
+                                                        "MUSTER_CLIENT_CERT",
+                                                        "MUSTER_CLIENT_KEY",
+                                                        "MUSTER_DATA_DIR",
+                                                        "MUSTER_RESOURCE_DEFAULT_TTL_SECONDS",
+                                                        "MUSTER_INLINE_RESULT_LIMIT_BYTES"};
   for (const auto other : kOthers) {
     if (variable == other) return true;
   }

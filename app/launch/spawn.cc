@@ -64,6 +64,7 @@ struct CleanStart : bp::extend::handler {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
+    ::signal(SIGXFSZ, SIG_DFL);
 #ifdef SYS_close_range
     constexpr unsigned kOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
     ::syscall(SYS_close_range, 3U, ~0U, kOnExec);

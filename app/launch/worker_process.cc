@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "app/config/environment.h"
 #include "app/launch/become_user.h"
@@ -26,6 +27,17 @@ Environment workerEnvironment(const WorkerTemplate& made, const WorkerSurroundin
   }
   for (const auto& [name, value] : made.env) env[name] = value;
   return env;
+}
+
+// Where the service keeps things beside its database; nothing for one in memory.
+std::optional<std::filesystem::path> stateFolder(const Settings& settings) {
+  if (isPostgres(settings.store)) {
+    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
+    return std::filesystem::absolute(state != nullptr ? state : "data");
+  }
+  const auto path = sqlitePath(settings.store);
+  if (!path || *path == ":memory:") return std::nullopt;
+  return std::filesystem::absolute(*path).parent_path();
 }
 
 }  // namespace
@@ -61,6 +73,12 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
   spec.env["MUSTER_WORKER_ID"] = order.worker.str();
   spec.env["MUSTER_LAUNCH_TOKEN"] = order.token;
   spec.env["MUSTER_WORKER_TOKEN"] = surroundings.worker_token(order);
+  const auto unless_set = [&](const char* name, const std::string& value) {
+    if (!value.empty()) spec.env.emplace(name, value);
+  };
+  unless_set("MUSTER_HOST_NAME", surroundings.host);
+  // Another user cannot look into our folder.
+  if (!made.user) unless_set("MUSTER_DATA_DIR", surroundings.host_folder);
   if (made.kind == WorkerTemplate::Kind::kWorker) {
     spec.command = made.command;
     return spec;
@@ -86,16 +104,14 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
 }
 
 std::string workerOutputFolder(const Settings& settings) {
-  if (isPostgres(settings.store)) {
-    const char* const state = std::getenv("STATE_DIRECTORY");  // systemd sets it
-    const std::filesystem::path folder = state != nullptr ? state : "data";
-    return (std::filesystem::absolute(folder) / "worker_output").string();
-  }
-  const auto path = sqlitePath(settings.store);
-  if (!path || *path == ":memory:") {
-    return std::filesystem::temp_directory_path().string();
-  }
-  return (std::filesystem::absolute(*path).parent_path() / "worker_output").string();
+  const auto folder = stateFolder(settings);
+  return folder ? (*folder / "worker_output").string()
+                : std::filesystem::temp_directory_path().string();
+}
+
+std::string hostFolderOf(const Settings& settings) {
+  const auto folder = stateFolder(settings);
+  return folder ? (*folder / "host").string() : "";
 }
 
 std::string templateVersion(const WorkerTemplate& made) {

@@ -33,6 +33,8 @@ struct WorkerSurroundings {
   int max_jobs = 0;
   Environment environment = {};          // of the service
   std::vector<std::string> passed = {};  // which of its variables pass to every worker
+  std::string host = {};                 // what the service calls this machine; empty: not told
+  std::string host_folder = {};          // for files of the host; empty: not told
 };
 
 // The templates whose `user` this process may not run programs as, each with the reason.
@@ -45,6 +47,10 @@ ProcessSpec workerProcess(const LaunchOrder& order, const WorkerTemplate& made,
 // Where running workers write: beside the database, or where else the service keeps things, so that
 // a restart finds it. A service in memory makes a folder of its own there.
 std::string workerOutputFolder(const Settings& settings);
+
+// Where workers that the service launches keep files of this host: beside the database, or where
+// else the service keeps things. Empty for a service in memory, after which nothing is to stay.
+std::string hostFolderOf(const Settings& settings);
 
 // Another text whenever anything about the template is another.
 std::string templateVersion(const WorkerTemplate& made);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <unordered_set>
 #include <utility>
+
+#include "models/json/json_doc.h"
 
 namespace muster {
 namespace {
@@ -22,6 +25,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlowEnds
     {{event_type::kFlowSucceeded, "succeeded"},
      {event_type::kFlowFailed, "failed"},
      {event_type::kFlowCancelled, "cancelled"}}};
+constexpr std::array kEvictionReasons = {
+    resource_reason::kExpired,       resource_reason::kPressure, resource_reason::kReleased,
+    resource_reason::kScopeReleased, resource_reason::kDeleted,  resource_reason::kReplaced,
+    resource_reason::kUploadExpired};
+constexpr std::array kHolderKinds = {Holder::Kind::kStore, Holder::Kind::kExternal,
+                                     Holder::Kind::kHost, Holder::Kind::kWorker};
+constexpr std::array kLivingStates = {ResourceState::kUploading, ResourceState::kActive,
+                                      ResourceState::kStale, ResourceState::kEvicting};
 
 constexpr std::string_view kOtherPools = "(other)";  // no pool can have this name
 
@@ -30,9 +41,21 @@ std::string withLabel(const std::string& labels, std::string_view name, std::str
   return labels + "," + metricLabel(name, value);
 }
 
+// The member `reason` of what an event tells; empty: it has none.
+std::string reasonIn(const std::string& details) {
+  const auto doc = JsonDoc::parse(details);
+  if (!doc || !doc->root().isObject()) return "";
+  const JsonValue root = doc->root();
+  for (auto member = root.begin(); !(member == root.end()); ++member) {
+    if (member.key() == "reason") return (*member).string().value_or("");
+  }
+  return "";
+}
+
 }  // namespace
 
-Metrics::Metrics() : check_seconds_(kRequestBounds), flow_seconds_(kFlowBounds) {}
+Metrics::Metrics()
+    : check_seconds_(kRequestBounds), flow_seconds_(kFlowBounds), pin_wait_seconds_(kJobBounds) {}
 
 void Metrics::setRoutes(std::vector<std::pair<std::string, std::string>> routes) {
   routes.emplace_back("", "(none)");
@@ -88,13 +111,16 @@ std::pair<Metrics::PoolGauges, Metrics::PoolCounters> Metrics::summed(
          {&PoolStats::blocked, &PoolStats::pending, &PoolStats::claimed, &PoolStats::done,
           &PoolStats::poisoned, &PoolStats::cancelled, &PoolStats::starting_workers,
           &PoolStats::active_workers, &PoolStats::terminating_workers, &PoolStats::lost_workers,
-          &PoolStats::busy_workers, &PoolStats::unplaceable}) {
+          &PoolStats::busy_workers, &PoolStats::unplaceable, &PoolStats::pinned}) {
       gauges.stats.*member += pool.stats.*member;
     }
     gauges.stats.oldest_pending_seconds =
         std::max(gauges.stats.oldest_pending_seconds, pool.stats.oldest_pending_seconds);
     gauges.min_workers += pool.min_workers;
     gauges.max_workers += pool.max_workers;
+    for (auto figure : {&PoolGauges::resource_disk_bytes, &PoolGauges::resource_mem_bytes}) {
+      if (pool.*figure) gauges.*figure = (gauges.*figure).value_or(0) + *(pool.*figure);
+    }
     if (const auto counted = pools_.find(pool.pool); counted != pools_.end()) {
       counters.merge(counted->second);
     }
@@ -154,7 +180,9 @@ void Metrics::countEvents(std::span<const Event> events) {
       ++flows_ended_[i];
       flow_seconds_.observe(took);
     }
-    if (event.job.empty()) continue;
+    if (event.type == event_type::kResourceLost) ++resources_lost_;
+    if (event.type == event_type::kResourceEvicted) ++evictions_[reasonIn(event.details)];
+    if (event.job.empty() || event.pool.empty()) continue;  // that of an artifact has no pool
     PoolCounters& pool = poolCounters(event.pool);
     const auto ended = [&](std::uint64_t& outcome) {
       ++outcome;
@@ -167,6 +195,7 @@ void Metrics::countEvents(std::span<const Event> events) {
     } else if (event.type == event_type::kJobClaimed) {
       ++pool.claimed;
       pool.wait->observe(took);
+      if (event.pinned) pin_wait_seconds_.observe(took);
     } else if (event.type == event_type::kJobCompleted) {
       ended(pool.done);
     } else if (event.type == event_type::kJobFailed) {
@@ -186,6 +215,17 @@ void Metrics::countEvents(std::span<const Event> events) {
 void Metrics::setFlows(CountFlows::Reply flows) {
   const std::lock_guard lock(mutex_);
   flows_ = std::move(flows);
+}
+
+void Metrics::setResources(CountResources::Reply resources) {
+  const std::lock_guard lock(mutex_);
+  resources_ = std::move(resources);
+}
+
+void Metrics::countTending(std::chrono::nanoseconds took) {
+  const std::lock_guard lock(mutex_);
+  tending_ += took;
+  ++tendings_;
 }
 
 void Metrics::countTrigger(const std::string& trigger) {
@@ -235,6 +275,8 @@ void Metrics::exposeGauges(Exposition& out, const std::vector<Told>& pools) {
   };
   gauge("muster_pool_jobs_unplaceable", "Due jobs that no worker, alive or launched, can run.",
         [](const PoolGauges& pool) { return pool.stats.unplaceable; });
+  gauge("muster_pool_jobs_pinned", "Pending jobs that only one worker or host may take.",
+        [](const PoolGauges& pool) { return pool.stats.pinned; });
   gauge("muster_pool_oldest_pending_seconds", "Age of the oldest pending job.",
         [](const PoolGauges& pool) { return pool.stats.oldest_pending_seconds; });
   gauge("muster_pool_workers_busy", "Active workers that hold a job.",
@@ -309,6 +351,15 @@ void Metrics::exposeWorkers(Exposition& out, const std::vector<Told>& pools) {
         &PoolCounters::launches);
   named("muster_worker_exits_total", "Processes of workers that ended, by the reason.", "reason",
         &PoolCounters::exits);
+  out.family("muster_worker_resource_bytes", "gauge",
+             "What the resources of live workers take, as they said last.");
+  for (const Told& pool : pools) {
+    const auto expose = [&](std::string_view kind, const std::optional<std::int64_t>& bytes) {
+      if (bytes) out.sample(withLabel(pool.label, "kind", kind), *bytes);
+    };
+    expose("disk", pool.gauges->resource_disk_bytes);
+    expose("mem", pool.gauges->resource_mem_bytes);
+  }
   out.family("muster_worker_startup_seconds", "histogram",
              "From the decision to the registration.");
   for (const Told& pool : pools) {
@@ -345,6 +396,63 @@ void Metrics::exposeFlows(Exposition& out) const {
   out.family("muster_flow_seconds", "histogram",
              "From the begin of a flow, or of its retry, to its end.");
   flow_seconds_.expose(out, "");
+}
+
+void Metrics::exposeResources(Exposition& out) const {
+  const auto expose = [&](std::string_view metric, std::string_view help, auto figure) {
+    out.family(metric, "gauge", help);
+    for (const Holder::Kind kind : kHolderKinds) figure(name(kind));
+  };
+  const auto sum = [&](std::string_view holder, std::optional<ResourceState> state,
+                       std::int64_t CountResources::Count::*figure) {
+    std::int64_t total = 0;
+    for (const CountResources::Count& entry : resources_.counts) {
+      if (entry.holder == holder && (!state || entry.state == *state)) total += entry.*figure;
+    }
+    return total;
+  };
+  expose("muster_resources", "Resources that are not gone, by holder and state.",
+         [&](std::string_view holder) {
+           for (const ResourceState state : kLivingStates) {
+             out.sample(withLabel(metricLabel("holder", holder), "state", name(state)),
+                        sum(holder, state, &CountResources::Count::count));
+           }
+         });
+  expose("muster_resource_bytes", "Bytes of resources that are not gone, by holder.",
+         [&](std::string_view holder) {
+           out.sample(metricLabel("holder", holder),
+                      sum(holder, std::nullopt, &CountResources::Count::bytes));
+         });
+  out.family("muster_resource_evictions_total", "counter", "Resources that were evicted.");
+  for (const std::string_view reason : kEvictionReasons) {
+    const auto found = evictions_.find(reason);
+    out.sample(metricLabel("reason", reason), found == evictions_.end() ? 0 : found->second);
+  }
+  out.family("muster_resources_lost_total", "counter", "Resources that went with their holder.");
+  out.sample("", resources_lost_);
+  out.family("muster_blob_bytes", "gauge", "Bytes of blobs in the folder of this node.");
+  out.sample("", resources_.blob_bytes);
+  out.family("muster_blob_bytes_max", "gauge", "Bytes of blobs that the folder may hold.");
+  out.sample("", resources_.blob_bytes_max);
+  out.family("muster_blob_read_bytes_total", "counter", "Bytes of content that were asked for.");
+  out.sample("", blob_bytes_read_.load());
+  out.family("muster_blob_written_bytes_total", "counter", "Bytes of content that were written.");
+  out.sample("", blob_bytes_written_.load());
+  out.family("muster_resource_gc_seconds", "summary", "Time to tend the folder of blobs.");
+  out.suffixed("_sum", "", std::chrono::duration<double>(tending_).count());
+  out.suffixed("_count", "", tendings_);
+  out.family("muster_uploads_open", "gauge", "Uploads that are not complete.");
+  out.sample("", resources_.uploads_open);
+  out.family("muster_affinities", "gauge", "Keys that are bound to a holder, by state.");
+  for (const AffinityState state :
+       {AffinityState::kActive, AffinityState::kDraining, AffinityState::kStale}) {
+    const auto found = std::find_if(resources_.affinities.begin(), resources_.affinities.end(),
+                                    [&](const auto& entry) { return entry.first == state; });
+    out.sample(metricLabel("state", name(state)),
+               found == resources_.affinities.end() ? 0 : found->second);
+  }
+  out.family("muster_pin_wait_seconds", "histogram", "From due to claimed, of pinned jobs.");
+  pin_wait_seconds_.expose(out, "");
 }
 
 void Metrics::exposeTriggers(Exposition& out) const {
@@ -406,6 +514,7 @@ std::string Metrics::expose(const std::vector<PoolGauges>& pools, bool leads) {
     out.family("muster_reaper_workers_total", "counter", "Workers found lost.");
     out.sample("", reaped_);
     exposeFlows(out);
+    exposeResources(out);
     exposeTriggers(out);
     out.family("muster_webhook_deliveries_total", "counter",
                "Calls of receivers of webhooks, by what became of them.");

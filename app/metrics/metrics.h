@@ -18,6 +18,7 @@
 #include "models/decision.h"
 #include "models/event.h"
 #include "models/operations/flows.h"
+#include "models/operations/resources.h"
 #include "models/pool.h"
 #include "models/store/storage.h"
 #include "models/time.h"
@@ -50,6 +51,10 @@ class Metrics {
   void setPendingWebhooks(std::int64_t count) { pending_webhooks_ = count; }
   // As the store tells of them now.
   void setFlows(CountFlows::Reply flows);
+  void setResources(CountResources::Reply resources);
+  void countBlobRead(std::uint64_t bytes) { blob_bytes_read_ += bytes; }
+  void countBlobWritten(std::uint64_t bytes) { blob_bytes_written_ += bytes; }
+  void countTending(std::chrono::nanoseconds took);
   // It was deleted, here or by another node.
   void forgetPool(const std::string& pool);
 
@@ -57,6 +62,8 @@ class Metrics {
     std::string pool;
     PoolStats stats;
     std::int64_t min_workers, max_workers;
+    // What the resources of its live workers take, as far as any of them said.
+    std::optional<std::int64_t> resource_disk_bytes = {}, resource_mem_bytes = {};
   };
   // Of the pools it tells only what is in `pools`: all that there are now. The first kMostPools
   // have labels of their own, the others one together.
@@ -99,6 +106,7 @@ class Metrics {
   static void exposeJobs(Exposition& out, const std::vector<Told>& pools);
   static void exposeWorkers(Exposition& out, const std::vector<Told>& pools);
   void exposeFlows(Exposition& out) const;
+  void exposeResources(Exposition& out) const;
   void exposeTriggers(Exposition& out) const;
   void exposeRequests(Exposition& out) const;
 
@@ -107,14 +115,22 @@ class Metrics {
   std::map<std::string, PoolCounters> pools_;  // guarded by mutex_
   Histogram check_seconds_;
   Histogram flow_seconds_;
+  Histogram pin_wait_seconds_;
   CountFlows::Reply flows_;                                                  // guarded by mutex_
   std::array<std::uint64_t, 3> flows_ended_{};                               // guarded by mutex_
+  CountResources::Reply resources_;                                          // guarded by mutex_
+  ByName evictions_;                                                         // guarded by mutex_
+  std::uint64_t resources_lost_ = 0;                                         // guarded by mutex_
+  std::chrono::nanoseconds tending_{};                                       // guarded by mutex_
+  std::uint64_t tendings_ = 0;                                               // guarded by mutex_
   Storage::Commits commits_;                                                 // guarded by mutex_
   std::int64_t reaped_ = 0;                                                  // guarded by mutex_
   std::map<std::string, std::uint64_t> trigger_fires_;                       // guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::uint64_t> hook_calls_;  // guarded by mutex_
   std::map<std::string, std::uint64_t, std::less<>> webhook_tries_;          // guarded by mutex_
   std::atomic<std::int64_t> pending_webhooks_ = 0;
+  std::atomic<std::uint64_t> blob_bytes_read_ = 0;
+  std::atomic<std::uint64_t> blob_bytes_written_ = 0;
 };
 
 }  // namespace muster

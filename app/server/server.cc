@@ -319,6 +319,7 @@ int runServer(const Settings& settings, const ReadSettings& read_again) {
   }
   forwardFrameworkLog(log, clock);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of the size of files is like a full disk
   const std::size_t descriptors = raiseDescriptorLimit(settings);
   const ConnectionLimits limits = connectionLimits(settings, descriptors);
   warnOfFewDescriptors(settings, limits, descriptors, log);

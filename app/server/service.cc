@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "app/blobs/blob_folder.h"
 #include "app/config/environment.h"
 #include "app/config/zone_files.h"
 #include "app/launch/process_table.h"
@@ -16,10 +17,12 @@
 #include "app/launch/worker_process.h"
 #include "app/server/openapi_json.h"
 #include "app/upkeep/duties.h"
+#include "controllers/host_controller.h"
 #include "models/audit.h"
 #include "models/embedded_file.h"
 #include "models/json/decision_json.h"
 #include "models/json/event_json.h"
+#include "models/operations/resources.h"
 #include "models/operations/tokens.h"
 #include "models/policy/wake_rules.h"
 
@@ -28,7 +31,8 @@ namespace {
 
 constexpr Millis kKillAfter = Seconds(5);  // from TERM to KILL
 
-std::string hostName() {
+std::string hostName(const Settings& settings) {
+  if (!settings.host_name.empty()) return settings.host_name;
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
@@ -54,6 +58,22 @@ InlineRules inlineRules(const Settings& settings) {
           {forced.begin(), forced.end()}};
 }
 
+// Without the place, which is there when its folder is.
+ResourceRules resourceRules(const Settings& settings) {
+  ResourceRules rules;
+  rules.max_disk_bytes = settings.resource_max_disk_bytes;
+  rules.max_mem_bytes = settings.resource_max_mem_bytes;
+  rules.hosts = {settings.host_stale, settings.host_grace};
+  rules.high_watermark_pct = settings.resource_high_watermark_pct;
+  rules.low_watermark_pct = settings.resource_low_watermark_pct;
+  rules.default_ttl = settings.default_resource_ttl;
+  rules.upload_ttl = settings.upload_ttl;
+  rules.blob_grace = settings.blob_grace;
+  rules.tenant_max_disk_bytes = settings.tenant_max_disk_bytes;
+  rules.part_bytes = std::min(rules.part_bytes, settings.max_body_bytes);
+  return rules;
+}
+
 StoreRules rulesOf(const Settings& settings, const std::string& host, const ClusterNode& node,
                    const LaunchTemplates& templates) {
   StoreRules rules;
@@ -70,6 +90,9 @@ StoreRules rulesOf(const Settings& settings, const std::string& host, const Clus
   rules.upstream_inline_limit_bytes = std::min(
       static_cast<std::size_t>(settings.upstream_inline_limit_bytes), rules.max_answer_bytes);
   rules.inline_rules = inlineRules(settings);
+  rules.affinities = {settings.affinity_ttl, settings.affinity_grace, settings.affinity_wait,
+                      settings.affinity_max_failures};
+  rules.resources = resourceRules(settings);
   rules.strict_workers = settings.strict_workers;
   rules.region = settings.current_region;
   rules.zones = findZone;
@@ -95,7 +118,7 @@ Service::Service(const Settings& settings, const Log& log, const Clock& clock)
     : settings_(settings),
       log_(log),
       clock_(clock),
-      host_(hostName()),
+      host_(hostName(settings)),
       node_(settings, host_, clock, log),
       checks_itself_(!settings.triggers || !settings.triggers->empty()),
       templates_(std::make_shared<const Templates>(settings.templates)),
@@ -107,6 +130,7 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
                                                                   const Log& log,
                                                                   const Clock& clock) {
   auto service = std::unique_ptr<Service>(new Service(settings, log, clock));
+  if (auto fault = service->openPlace()) return tl::unexpected(*fault);
   if (auto fault = service->openStore()) return tl::unexpected(*fault);
   if (auto fault = service->node_.obstacle(*service->storage_)) return tl::unexpected(*fault);
   if (service->node_.observes()) return service;
@@ -115,12 +139,22 @@ tl::expected<std::unique_ptr<Service>, std::string> Service::open(const Settings
   return service;
 }
 
+std::optional<std::string> Service::openPlace() {
+  const std::string folder = blobFolder(settings_);
+  auto place = folder.empty() ? BlobPlace::openTemporary() : BlobPlace::open(folder);
+  if (!place) return place.error();
+  place_ = *std::move(place);
+  part_writer_ = std::make_unique<PartWriter>(*place_);
+  return std::nullopt;
+}
+
 std::optional<std::string> Service::openStore() {
   StorageOptions options;
   options.url = settings_.store;
   options.durability = settings_.durability;
   launch_templates_.replace(launchTemplatesOf(settings_));
   options.rules = rulesOf(settings_, host_, node_, launch_templates_);
+  options.rules.resources.blobs = place_.get();
   options.rules.on_unsettled = [this] {
     if (settler_) settler_->request();
   };
@@ -130,15 +164,17 @@ std::optional<std::string> Service::openStore() {
   if (!storage) return storage.error();
   storage_ = *std::move(storage);
 
-  Result<std::string> worker_key;
-  const auto status = storage_->writeAndWait(
-      [&worker_key](Store& store) { worker_key = run(ReadWorkerKey{}, store); });
+  Result<std::string> worker_key, address_key;
+  const auto status = storage_->writeAndWait([&worker_key, &address_key](Store& store) {
+    worker_key = run(ReadWorkerKey{}, store);
+    address_key = run(ReadAddressKey{}, store);
+  });
   if (!status) return status.error().detail;
-  wire(*std::move(worker_key));
+  wire(*std::move(worker_key), *address_key);
   return std::nullopt;
 }
 
-void Service::wire(std::string worker_key) {
+void Service::wire(std::string worker_key, const std::string& address_key) {
   access_ = std::make_unique<Access>(settings_, std::move(worker_key),
                                      node_.advertisedUrl(settings_.listen.port), clock_);
   limits_ = std::make_unique<RateLimits>(
@@ -157,6 +193,7 @@ void Service::wire(std::string worker_key) {
   leases_ =
       std::make_unique<LeaseController>(*gateway_, pool_waits_, clock_, inlineRules(settings_));
   flows_ = std::make_unique<FlowController>(*gateway_, *limits_, flow_waits_, clock_);
+  wireResources(address_key);
   pools_ = std::make_unique<PoolController>(*gateway_, load_);
   wireLaunching();
   checks_ = std::make_unique<CheckController>(*gateway_, *checker_, poolDefaults(settings_));
@@ -164,18 +201,21 @@ void Service::wire(std::string worker_key) {
       *storage_, Simulator::Options{static_cast<double>(settings_.launch_rate),
                                     settings_.worker_idle_timeout, settings_.worker_max_jobs});
   simulations_ = std::make_unique<SimulationController>(*simulator_);
-  workers_ = std::make_unique<WorkerController>(*access_, *launcher_, host_);
+  workers_ = std::make_unique<WorkerController>(*gateway_, *access_, *launcher_, host_,
+                                                resourceRules(settings_));
   events_ = std::make_unique<EventController>(*gateway_, *storage_, event_waits_);
   upkeep_ = std::make_unique<UpkeepController>(retentionOf(settings_), [this](Store& store) {
     load_.writeTo(store);
     store.load().sample();
     checker_->requestAll("tick");
     settler_->look();
+    tendPlace();
   });
   wireWebhooks();
   wireTriggers();  // behind all that hears of commits: onCommit() waits for it
   cluster_ = std::make_unique<ClusterController>(*gateway_, node_);
   tokens_ = std::make_unique<TokenController>(*gateway_, *access_);
+  affinities_ = std::make_unique<AffinityController>();
   service_ = std::make_unique<ServiceController>(
       *gateway_, *storage_, *metrics_, node_,
       ServiceController::Documents{yamlToJson(kOpenapiYaml.front().content),
@@ -183,8 +223,12 @@ void Service::wire(std::string worker_key) {
   jobs_->addRoutes(router_);
   leases_->addRoutes(router_);
   flows_->addRoutes(router_);
+  resources_->addRoutes(router_);
+  content_->addRoutes(router_);
+  artifacts_->addRoutes(router_);
   pools_->addRoutes(router_);
   workers_->addRoutes(router_);
+  HostController::addRoutes(router_);
   events_->addRoutes(router_);
   upkeep_->addRoutes(router_);
   checks_->addRoutes(router_);
@@ -194,10 +238,19 @@ void Service::wire(std::string worker_key) {
   webhooks_->addRoutes(router_);
   cluster_->addRoutes(router_);
   tokens_->addRoutes(router_);
+  affinities_->addRoutes(router_);
   service_->addRoutes(router_);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& route : router_.routes()) names.emplace_back(route->method, route->pattern);
   metrics_->setRoutes(std::move(names));
+}
+
+void Service::wireResources(const std::string& address_key) {
+  uploads_ = std::make_unique<Uploads>(*gateway_, *place_, *part_writer_, *metrics_);
+  resources_ = std::make_unique<ResourceController>([this] { return node_.advertisedUrl(port_); },
+                                                    address_key);
+  content_ = std::make_unique<ContentController>(*gateway_, *uploads_, *place_, address_key);
+  artifacts_ = std::make_unique<ArtifactController>(*gateway_, *uploads_, *content_);
 }
 
 // `then` is told of the worker after the commit, unless it is unknown.
@@ -270,7 +323,9 @@ void Service::launch(const LaunchOrder& order) {
       settings_.worker_idle_timeout,
       settings_.worker_max_jobs,
       ownEnvironment(),
-      settings_.worker_environment};
+      settings_.worker_environment,
+      host_,
+      hostFolderOf(settings_)};
   launcher_->launch(workerProcess(order, made->second, surroundings));
 }
 
@@ -290,9 +345,11 @@ std::string Service::workerFolder() const { return outputFolder(settings_, node_
 void Service::begin(ServiceAddress own, int port) {
   process_.setAddress(own);
   address_ = std::move(own);
+  port_ = port;
   begun_ = true;
   node_.begin(*storage_, port);
   if (!node_.works()) return;
+  announcePlace();
   outbox_->look();
   auto running = std::make_shared<std::vector<RunningProcess>>();
   storage_->read([running](Store& store) { *running = store.launches().running(); },
@@ -525,6 +582,7 @@ void Service::close() {
   checker_->stop();
   settler_->stop();
   launcher_->close();
+  part_writer_->stop();
   writeLoad();
   storage_->stop();
 }

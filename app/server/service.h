@@ -3,6 +3,8 @@
 #include <atomic>
 #include <memory>
 
+#include "app/blobs/blob_place.h"
+#include "app/blobs/part_writer.h"
 #include "app/config/settings.h"
 #include "app/launch/process_launcher.h"
 #include "app/leadership/cluster_node.h"
@@ -18,10 +20,14 @@
 #include "app/upkeep/flow_settler.h"
 #include "app/waits/wait_list.h"
 #include "app/webhooks/webhook_outbox.h"
+#include "app/worker/folder_tending.h"
 #include "controllers/access.h"
+#include "controllers/affinity_controller.h"
+#include "controllers/artifact_controller.h"
 #include "controllers/buffer_budget.h"
 #include "controllers/check_controller.h"
 #include "controllers/cluster_controller.h"
+#include "controllers/content_controller.h"
 #include "controllers/event_controller.h"
 #include "controllers/flow_controller.h"
 #include "controllers/gateway.h"
@@ -30,12 +36,14 @@
 #include "controllers/job_controller.h"
 #include "controllers/lease_controller.h"
 #include "controllers/pool_controller.h"
+#include "controllers/resource_controller.h"
 #include "controllers/router.h"
 #include "controllers/service_controller.h"
 #include "controllers/simulation_controller.h"
 #include "controllers/token_controller.h"
 #include "controllers/trigger_controller.h"
 #include "controllers/upkeep_controller.h"
+#include "controllers/uploads.h"
 #include "controllers/webhook_controller.h"
 #include "controllers/worker_controller.h"
 #include "models/store/storage.h"
@@ -90,6 +98,7 @@ class Service {
 
  private:
   Service(const Settings& settings, const Log& log, const Clock& clock);
+  std::optional<std::string> openPlace();
   std::optional<std::string> openStore();
   std::optional<std::string> applyConfiguredPools();
   std::optional<std::string> applyConfiguredTriggers();
@@ -97,7 +106,8 @@ class Service {
   void wireWebhooks();
   void decide(const PoolId& pool, const std::string& trigger,
               const std::function<void(const std::string&)>& then);
-  void wire(std::string worker_key);
+  void wire(std::string worker_key, const std::string& address_key);
+  void wireResources(const std::string& address_key);
   void wireLaunching();
   using LaunchUnit = std::function<std::optional<Worker>(Store&)>;
   void noteLaunch(LaunchUnit unit, std::function<void(const Worker&)> then = {});
@@ -108,6 +118,11 @@ class Service {
   void wake(std::span<const Event> events);
   void tendWorkers(const Event& event);
   void tendHost();
+  void announcePlace();
+  void tendPlace();
+  void tendHostFolder();
+  tl::expected<FolderAnswer, Refusal> syncHere(const FolderPage& page);
+  void tendStrays(std::vector<std::string> blobs, std::vector<std::string> uploads);
   void runDutiesAsLeader();
   void sampleLoad(const LeaderLease& leader, Store& store);
   void refreshTriggers();
@@ -141,6 +156,12 @@ class Service {
   std::unique_ptr<JobController> jobs_;
   std::unique_ptr<LeaseController> leases_;
   std::unique_ptr<FlowController> flows_;
+  std::unique_ptr<BlobPlace> place_;
+  std::unique_ptr<PartWriter> part_writer_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<ResourceController> resources_;
+  std::unique_ptr<ContentController> content_;
+  std::unique_ptr<ArtifactController> artifacts_;
   std::unique_ptr<PoolController> pools_;
   std::unique_ptr<WorkerController> workers_;
   std::unique_ptr<EventController> events_;
@@ -148,6 +169,7 @@ class Service {
   std::unique_ptr<ServiceController> service_;
   std::unique_ptr<ClusterController> cluster_;
   std::unique_ptr<TokenController> tokens_;
+  std::unique_ptr<AffinityController> affinities_;
   std::unique_ptr<CheckController> checks_;
   std::unique_ptr<Simulator> simulator_;
   std::unique_ptr<SimulationController> simulations_;
@@ -161,6 +183,13 @@ class Service {
   std::unique_ptr<HookController> hooks_;
   std::atomic<bool> ticking_ = false;
   std::atomic<bool> tending_ = false;
+  std::atomic<bool> tending_place_ = false;
+  std::chrono::nanoseconds tending_since_{};  // guarded by tending_place_
+  Time place_settled_;  // of a step of it whose commit is on the disk; guarded by tending_place_
+  std::atomic<bool> tending_folder_ = false;
+  std::atomic<int> port_ = 0;             // set by begin()
+  std::chrono::nanoseconds announced_{};  // when the place was last announced; the main loop's
+  std::chrono::nanoseconds tended_{};     // when it was last tended; likewise
   std::atomic<bool> writing_load_ = false;
   std::atomic<Time> sampled_{};  // the step in which jobs and workers were last counted from here
   std::mutex fingerprint_mutex_;

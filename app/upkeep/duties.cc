@@ -1,7 +1,10 @@
 #include "app/upkeep/duties.h"
 
+#include "models/operations/affinities.h"
 #include "models/operations/audit.h"
 #include "models/operations/flows.h"
+#include "models/operations/hosts.h"
+#include "models/operations/resources.h"
 
 namespace muster {
 
@@ -16,7 +19,10 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   report.leases_expired = store.jobs().expireLeases(kAtOnce);
   report.workers_reaped = static_cast<std::int64_t>(
       store.workers().stale("", std::nullopt, true, kAtOnce).workers.size());
+  const std::int64_t pins = *run(TendPins{kAtOnce}, store);
   const std::int64_t overdue = *run(EndOverdueFlows{kFlowsAtOnce}, store);
+  const std::int64_t over = *run(ExpireResources{kAtOnce}, store);
+  const auto holders = *run(TendHolders{}, store);
   store.launches().giveUpStarting(kAtOnce);
   store.launches().judgeSurvivors(kAtOnce);
 
@@ -31,17 +37,20 @@ DutyReport runDuties(Store& store, const Retention& retention) {
   const std::int64_t sent = store.webhooks().removeOldDeliveries(before, kAtOnce);
   const std::int64_t nodes = store.cluster().removeDead(before, kAtOnce);
   const std::int64_t flows = *run(RemoveOldFlows{before, kFlowsAtOnce}, store);
+  const std::int64_t resources = *run(RemoveGoneResources{before, kAtOnce}, store);
+  const std::int64_t hosts = *run(RemoveOldHosts{before, kAtOnce}, store);
   const std::int64_t changes = *run(RemoveOldAudit{store.now() - retention.audit, kAtOnce}, store);
   store.session.flushCounts();
   const std::int64_t lanes = jobs > 0 ? store.pools().removeEmptyLanes(kAtOnce) : 0;
   report.records_removed = jobs + workers + events + decisions + load + answers + deliveries +
-                           sent + lanes + nodes + flows + changes;
+                           sent + lanes + nodes + flows + resources + hosts + changes;
   report.more = report.jobs_promoted == kAtOnce || report.jobs_expired == kAtOnce ||
                 report.leases_expired == kAtOnce || report.workers_reaped == kAtOnce ||
                 jobs == kAtOnce || workers == kAtOnce || events == kEventsAtOnce ||
                 load >= kLoadAtOnce || answers == kAtOnce || decisions == kAtOnce ||
                 deliveries == kAtOnce || sent == kAtOnce || changes == kAtOnce ||
-                overdue == kFlowsAtOnce || flows == kFlowsAtOnce;
+                overdue == kFlowsAtOnce || pins >= kAtOnce || flows == kFlowsAtOnce ||
+                over >= kAtOnce || resources == kAtOnce || holders.more || hosts == kAtOnce;
   return report;
 }
 

@@ -6,7 +6,7 @@ namespace muster {
 
 std::vector<std::string> commandEnvironment(std::map<std::string, std::string> inherited,
                                             const ClaimedJob& job, const CommandService& service,
-                                            const std::string& upstream) {
+                                            const CommandFiles& files) {
   const std::map<std::string, std::string> put = {
       {"MUSTER_JOB_ID", job.id},
       {"MUSTER_ATTEMPT", job.attempt},
@@ -14,7 +14,13 @@ std::vector<std::string> commandEnvironment(std::map<std::string, std::string> i
       {"MUSTER_EFFECT_KEY", job.effect_key},
       {"MUSTER_FLOW_ID", job.flow_id},
       {"MUSTER_JOB_NAME", job.name},
-      {"MUSTER_UPSTREAM", upstream},
+      {"MUSTER_UPSTREAM", files.upstream},
+      {"MUSTER_INPUTS", files.inputs},
+      {"MUSTER_RESOURCES", files.resources},
+      {"MUSTER_OUTPUT_DIR", files.outputs},
+      {"MUSTER_SCOPE", files.scope},
+      {"MUSTER_DATA_DIR", files.data_dir},
+      {"MUSTER_HOST_NAME", files.host},
       {"MUSTER_URL", service.url},
       {"MUSTER_POOL_ID", service.pool},
       {"MUSTER_WORKER_ID", service.worker_id},

@@ -15,11 +15,20 @@ struct CommandService {
   std::string worker_token;
 };
 
+// Paths of a job's files, and what they belong to. What is empty is not told.
+struct CommandFiles {
+  std::string upstream;  // what the jobs before it left
+  std::string inputs, resources;
+  std::string outputs;
+  std::string scope;
+  std::string data_dir;
+  std::string host;
+};
+
 // The environment of a job's command as NAME=value: the worker's own with the job put over it, and
-// without what was meant for the worker alone. `upstream` is the path of the file with what the
-// jobs before it left; empty: there are none.
+// without what was meant for the worker alone.
 std::vector<std::string> commandEnvironment(std::map<std::string, std::string> inherited,
                                             const ClaimedJob& job, const CommandService& service,
-                                            const std::string& upstream);
+                                            const CommandFiles& files);
 
 }  // namespace muster

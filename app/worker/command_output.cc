@@ -15,6 +15,10 @@ constexpr JsonLimits kResultLimits{.depth = 63};
 }  // namespace
 
 void CommandOutput::add(std::string_view bytes) {
+  if (spill_ && size_ + bytes.size() > limit_) {
+    if (size_ <= limit_) spill_(beginning_);
+    spill_(bytes);
+  }
   size_ += bytes.size();
   beginning_.append(bytes.substr(0, limit_ - std::min(limit_, beginning_.size())));
   tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kTailBytes)));

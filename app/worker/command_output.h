@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@ class CommandOutput {
   static constexpr std::size_t kTailBytes = 4096;
 
   explicit CommandOutput(std::size_t limit) : limit_(limit) {}
+
+  // What is over the limit goes to `spill` too, after all that was before it.
+  using Spill = std::function<void(std::string_view)>;
+  void spillTo(Spill spill) { spill_ = std::move(spill); }
 
   void add(std::string_view bytes);
 
@@ -28,6 +33,7 @@ class CommandOutput {
   std::uint64_t size_ = 0;
   std::string beginning_;
   std::string tail_;
+  Spill spill_;
 };
 
 // Standard output as the result of a job: as it stands when it is JSON (white space around it does

@@ -57,14 +57,17 @@ void drainRest(Descriptor& pipe, CommandOutput& to) {
 
 // Waits for the pipes and for the watch, and moves what can be moved.
 void pump(CommandProcess& process, std::string_view& input, JobEnd& end, const WorkerWatch& watch,
-          int timeout_ms) {
+          const std::function<void()>& meanwhile, int timeout_ms) {
   // poll() passes over descriptors that are -1.
   std::array<pollfd, 4> ready{{{watch.wakeUp().fd(), POLLIN, 0},
                                {process.input().get(), POLLOUT, 0},
                                {process.output().get(), POLLIN, 0},
                                {process.errors().get(), POLLIN, 0}}};
   if (::poll(ready.data(), ready.size(), timeout_ms) <= 0) return;
-  if (ready[0].revents != 0) watch.wakeUp().clear();
+  if (ready[0].revents != 0) {
+    watch.wakeUp().clear();
+    if (meanwhile) meanwhile();
+  }
   if (ready[1].revents != 0) feed(process.input(), input);
   if (ready[2].revents != 0) drain(process.output(), end.output);
   if (ready[3].revents != 0) drain(process.errors(), end.errors);
@@ -74,6 +77,7 @@ void pump(CommandProcess& process, std::string_view& input, JobEnd& end, const W
 
 JobEnd runCommand(const JobCommand& command, WorkerWatch& watch) {
   JobEnd end{.output = CommandOutput(command.max_output), .errors = CommandOutput(0)};
+  if (command.spill) end.output.spillTo(command.spill);
   auto process = CommandProcess::start(command.argv, command.env);
   if (!process) {
     end.kind = JobEnd::Kind::kNotStarted;
@@ -105,7 +109,7 @@ JobEnd runCommand(const JobCommand& command, WorkerWatch& watch) {
     const int timeout_ms = end.stopped == StopReason::kNone ? watch.millisUntilDeadline()
                            : kill_at                        ? watch.millisUntil(*kill_at)
                                                             : -1;
-    pump(*process, input, end, watch, timeout_ms);
+    pump(*process, input, end, watch, command.meanwhile, timeout_ms);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,12 @@ namespace muster {
 
 struct JobCommand {
   std::vector<std::string> argv;
-  std::vector<std::string> env;  // NAME=value
-  std::string input;             // for its standard input
-  std::size_t max_output = 0;    // of standard output to keep; the rest is read and dropped
-  Millis grace = Seconds(5);     // between SIGTERM and SIGKILL
+  std::vector<std::string> env;          // NAME=value
+  std::string input;                     // for its standard input
+  std::size_t max_output = 0;            // of standard output to keep; the rest is read and dropped
+  Millis grace = Seconds(5);             // between SIGTERM and SIGKILL
+  CommandOutput::Spill spill = {};       // of standard output, see CommandOutput
+  std::function<void()> meanwhile = {};  // called now and then: after each heartbeat
 };
 
 // Runs the command until it ends or the watch says stop. Reads whatever it writes, whether or not

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "app/worker/command_output.h"
 
@@ -22,7 +23,9 @@ struct JobEnd {
     kExited,      // by itself, with exit code `code`
     kSignalled,   // by signal `code`
     kNotStarted,  // the program could not be run: `code` is the errno
-    kNotReady     // something it needs could not be had: `errors` says what; it was not run
+    kNotReady,    // something it needs could not be had: `errors` says what; it was not run
+    kMissing,     // the same, and it will not be had later either
+    kNotTaken     // it did well, but what it left cannot be handed over: `fault` says why
   };
   Kind kind = Kind::kExited;
   int code = 0;
@@ -30,6 +33,8 @@ struct JobEnd {
   CommandOutput output;
   CommandOutput errors;
   std::optional<std::int64_t> max_rss_bytes = {};
+  std::string fault = {};
+  bool result_is_artifact = false;  // the output became one
 };
 
 }  // namespace muster

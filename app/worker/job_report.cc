@@ -28,7 +28,10 @@ std::string errorOf(const JobEnd& end, const std::string& program) {
   if (end.kind == JobEnd::Kind::kNotStarted) {
     return fmt::format("cannot start '{}': {}", validUtf8(program), std::strerror(end.code));
   }
-  if (end.kind == JobEnd::Kind::kNotReady) return end.errors.lastLines();
+  if (end.kind == JobEnd::Kind::kNotReady || end.kind == JobEnd::Kind::kMissing) {
+    return end.errors.lastLines();
+  }
+  if (end.kind == JobEnd::Kind::kNotTaken) return validUtf8(end.fault);
   const bool signalled = end.kind == JobEnd::Kind::kSignalled;
   const std::string lines = end.errors.lastLines();
   return fmt::format("{} {}{}{}", signalled ? "signal" : "exit", end.code,
@@ -40,6 +43,10 @@ JobReport failureOf(const JobEnd& end, const std::string& program, const std::st
   json.field("error", errorOf(end, program));
   if (end.kind == JobEnd::Kind::kNotReady) {
     json.field("retryable", true);
+    return finish("fail", json);
+  }
+  if (end.kind == JobEnd::Kind::kMissing) {
+    json.field("error_class", "resource_missing").field("retryable", false);
     return finish("fail", json);
   }
   if (end.kind == JobEnd::Kind::kSignalled) {
@@ -85,6 +92,10 @@ std::optional<JobReport> reportOf(const JobEnd& end, const std::string& program,
   }
   if (end.kind != JobEnd::Kind::kExited || end.code != 0) {
     return failureOf(end, program, lease_token);
+  }
+  if (end.result_is_artifact) {
+    JsonWriter json = beginReport(lease_token);
+    return finish("complete", json);
   }
   if (end.output.overflowed()) return tooLarge(lease_token, end.output.size(), max_result_bytes);
   const auto result = resultOf(end.output.beginning());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "models/json/json_writer.h"
@@ -15,29 +14,6 @@ namespace {
 constexpr Millis kEndTimeout = Seconds(3);
 constexpr Millis kDefaultLease = Seconds(60);
 constexpr int kUpstreamPage = 100;
-
-std::optional<Seconds> retryAfter(const HttpAnswer& answer) {
-  const auto found = answer.headers.find("retry-after");
-  if (found == answer.headers.end()) return std::nullopt;
-  constexpr int kLongest = 3600;
-  int seconds = 0;
-  const std::string& text = found->second;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return Seconds(std::clamp(seconds, 0, kLongest));
-}
-
-Refusal refusalOf(const HttpAnswer& answer) {
-  Refusal refusal{answer.status, "", fmt::format("status {}", answer.status), retryAfter(answer)};
-  if (const auto problem = JsonAnswer::parse(answer.body)) {
-    refusal.code = textOf(problem->root(), "code");
-    if (auto detail = textOf(problem->root(), "detail"); !detail.empty()) refusal.detail = detail;
-    if (!textOf(problem->root(), "leader_url").empty()) {
-      refusal.detail += "; it gets the token only if MUSTER_NODES allows that";
-    }
-  }
-  return refusal;
-}
 
 Millis secondsOf(JsonValue value, std::string_view name, Millis otherwise) {
   const auto found = member(value, name);
@@ -66,6 +42,33 @@ std::vector<std::string> rawItems(JsonValue value) {
   return items;
 }
 
+std::optional<std::uint64_t> bytesOf(JsonValue value, std::string_view name) {
+  const auto found = member(value, name);
+  const auto bytes = found ? found->integer() : std::nullopt;
+  if (!bytes || *bytes < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*bytes);
+}
+
+std::vector<ClaimedInput> readInputs(JsonValue job) {
+  std::vector<ClaimedInput> inputs;
+  for (const auto& item : itemsOf(job, "inputs")) {
+    const auto metadata = member(item, "metadata");
+    inputs.push_back({.resource_id = textOf(item, "resource_id"),
+                      .uid = textOf(item, "uid"),
+                      .type = textOf(item, "type"),
+                      .holder = textOf(item, "holder"),
+                      .as = textOf(item, "as"),
+                      .size_bytes = bytesOf(item, "size_bytes"),
+                      .sha256 = textOf(item, "sha256"),
+                      .content_path = textOf(item, "content_path"),
+                      .path = textOf(item, "path"),
+                      .uri = textOf(item, "uri"),
+                      .expires_at = textOf(item, "expires_at"),
+                      .metadata = metadata ? std::string(metadata->raw()) : ""});
+  }
+  return inputs;
+}
+
 ClaimedJob readJob(JsonValue job) {
   const auto data = member(job, "data"), flow = member(job, "flow"),
              upstream = member(job, "upstream");
@@ -80,7 +83,8 @@ ClaimedJob readJob(JsonValue job) {
           .name = textOf(job, "name"),
           .upstream = upstream
                           ? Upstream{rawItems(*upstream), textOf(*upstream, "truncated") == "true"}
-                          : Upstream{}};
+                          : Upstream{},
+          .inputs = readInputs(job)};
 }
 
 tl::expected<void, Refusal> done(const tl::expected<JsonAnswer, Refusal>& answer) {
@@ -90,10 +94,16 @@ tl::expected<void, Refusal> done(const tl::expected<JsonAnswer, Refusal>& answer
 
 }  // namespace
 
-ServiceClient::Answer<JsonAnswer> ServiceClient::call(const HttpRequest& request) {
+ServiceClient::Answer<HttpAnswer> ServiceClient::exchange(const HttpRequest& request) {
   auto answer = api_.send(request);
   if (!answer) return tl::unexpected(Refusal{0, "unreachable", answer.error().what});
   if (!answer->ok()) return tl::unexpected(refusalOf(*answer));
+  return *std::move(answer);
+}
+
+ServiceClient::Answer<JsonAnswer> ServiceClient::call(const HttpRequest& request) {
+  auto answer = exchange(request);
+  if (!answer) return tl::unexpected(std::move(answer).error());
   auto json = JsonAnswer::parse(std::move(answer->body));
   if (!json) {
     return tl::unexpected(
@@ -117,12 +127,16 @@ ServiceClient::Answer<Registration> ServiceClient::registerWorker(const WorkerId
   const auto answer = call(request);
   if (!answer) return tl::unexpected(answer.error());
   const JsonValue root = answer->root();
+  const auto limits = member(root, "resource_limits");
   return Registration{
       .worker_id = textOf(root, "worker_id"),
       .worker_token = textOf(root, "worker_token"),
       .heartbeat_interval = secondsOf(root, "heartbeat_interval_seconds", kDefaultLease / 2),
       .lease = secondsOf(root, "lease_seconds", kDefaultLease),
-      .most_result_bytes = inlineLimitOf(root)};
+      .most_result_bytes = inlineLimitOf(root),
+      .most_disk_bytes = limits ? bytesOf(*limits, "disk_bytes") : std::nullopt,
+      .data_dir = textOf(root, "data_dir"),
+      .folder_id = textOf(root, "folder_id")};
 }
 
 ServiceClient::Answer<ClaimAnswer> ServiceClient::claim(const std::string& pool,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -8,23 +9,11 @@
 
 #include "app/client/api_client.h"
 #include "app/client/json_fields.h"
+#include "app/client/refusal.h"
 #include "app/worker/job_report.h"
 #include "models/time.h"
 
 namespace muster {
-
-// Why a call did not get what it asked for.
-struct Refusal {
-  int status = 0;  // 0: no answer
-  std::string code = {};
-  std::string detail = {};
-  std::optional<Seconds> retry_after = {};
-
-  // The same call may get another answer later.
-  bool mayPass() const { return status == 0 || status == 429 || status >= 500; }
-  // The service does not know this worker any more.
-  bool isGone() const { return status == 410; }
-};
 
 struct WorkerIdentity {
   std::string worker_id;  // empty: the service makes one
@@ -42,12 +31,30 @@ struct Registration {
   Millis heartbeat_interval;
   Millis lease;
   std::size_t most_result_bytes;
+  std::optional<std::uint64_t> most_disk_bytes = {};  // of the host folder
+  std::string data_dir = {};                          // the host folder; empty: not said
+  std::string folder_id = {};                         // what its file `id` says; empty: not said
 };
 
 // What the jobs before a job left, as far as the claim carried it.
 struct Upstream {
   std::vector<std::string> items;  // JSON
   bool truncated = false;          // there are more: ServiceClient::upstream() has all
+};
+
+// A resource that a job refers to. What is empty was not said.
+struct ClaimedInput {
+  std::string resource_id, uid;
+  std::string type;
+  std::string holder;
+  std::string as;  // its name for the job
+  std::optional<std::uint64_t> size_bytes;
+  std::string sha256;
+  std::string content_path;  // of the service, which has its bytes
+  std::string path;          // in the host folder of its host
+  std::string uri;
+  std::string expires_at;
+  std::string metadata;  // JSON
 };
 
 struct ClaimedJob {
@@ -61,6 +68,7 @@ struct ClaimedJob {
   std::string flow_id = {};  // empty: it has nothing to do with a flow
   std::string name = {};     // in its flow; empty: it is in none
   Upstream upstream = {};
+  std::vector<ClaimedInput> inputs = {};
 };
 
 struct UpstreamPage {
@@ -105,6 +113,8 @@ class ServiceClient {
   // Gives back a job whose lease token is not known.
   Answer<void> releaseAs(const std::string& worker, const std::string& job);
   Answer<void> end(const std::string& worker);
+  // Any other request; the answer is one of success.
+  Answer<HttpAnswer> exchange(const HttpRequest& request);
 
  private:
   Answer<JsonAnswer> call(const HttpRequest& request);

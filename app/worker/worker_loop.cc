@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -14,8 +13,10 @@
 #include "app/log/log.h"
 #include "app/log/system_clock.h"
 #include "app/worker/command_environment.h"
+#include "app/worker/folder_tending.h"
 #include "app/worker/heartbeat_thread.h"
 #include "app/worker/job_command.h"
+#include "app/worker/job_files.h"
 #include "app/worker/retry_pause.h"
 #include "app/worker/upstream_file.h"
 
@@ -24,11 +25,7 @@ namespace {
 
 constexpr Millis kLongestWait = Seconds(20);  // of one claim; the service allows 30
 constexpr Millis kLastTries = Seconds(5);     // to give a job back before the end
-
-std::string hostName() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
+constexpr Millis kLookAgain(100);             // at what another worker of this host fetches
 
 // By name: to look for the generator of the processor takes longer than to read from this one.
 std::random_device randomDevice() { return std::random_device("/dev/urandom"); }
@@ -75,6 +72,15 @@ class WorkerLoop {
   JobEnd perform(ServiceClient& client, const ClaimedJob& job);
   // All that the jobs before `job` left, or how its try ends without that.
   tl::expected<UpstreamFile, JobEnd> writeUpstream(ServiceClient& client, const ClaimedJob& job);
+  HostFolder& hostFolder();
+  // Looks after the folder of this host if there is one, and nobody did for a while.
+  void tendFolderIfDue(ServiceClient& client);
+  std::optional<std::uint64_t> mostDiskBytes() const;
+  FileTransport transport(ServiceClient& client, const ClaimedJob& job);
+  JobEnd runWithFiles(JobFiles& files, const ClaimedJob& job, const std::string& upstream);
+  // What the command left becomes artifacts, or its try ends otherwise than it did.
+  void handOver(JobFiles& files, const FileTransport& transport, const ClaimedJob& job,
+                JobEnd& end);
   void report(ServiceClient& client, const ClaimedJob& job, const JobEnd& end);
   void giveBackUnheld(ServiceClient& client);
 
@@ -87,6 +93,8 @@ class WorkerLoop {
   std::string worker_;
   std::string worker_token_;
   std::optional<HeartbeatThread> heartbeat_;  // while it is registered
+  std::optional<Registration> registration_;
+  std::optional<HostFolder> host_;  // from the first command on
   // The service may believe that we hold a job we know nothing of (any more).
   bool may_hold_unknown_ = false;
 };
@@ -117,7 +125,7 @@ WorkerExit WorkerLoop::refuse(const char* what, const Refusal& refusal) {
 }
 
 WorkerExit WorkerLoop::run() {
-  const WorkerIdentity identity{options_.worker_id,   options_.pool, hostName(),
+  const WorkerIdentity identity{options_.worker_id,   options_.pool, hostNameOr(options_.host),
                                 ::getpid(),           options_.loop, options_.launch_token,
                                 options_.capabilities};
   // A launch token is a key already.
@@ -133,6 +141,7 @@ WorkerExit WorkerLoop::run() {
     if (!watch_.mayClaim()) return WorkerExit::kOk;
     return refuse("cannot register", registration.error());
   }
+  registration_ = *registration;
   worker_ = registration->worker_id;
   worker_token_ = registration->worker_token.empty() ? options_.token : registration->worker_token;
   max_result_bytes_ = std::min(max_result_bytes_, registration->most_result_bytes);
@@ -163,6 +172,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client) {
   if (options_.loop) heartbeat_->begin();  // its claims wait for work
   Moment idle_since = watch_.now();
   while (watch_.mayClaim()) {
+    tendFolderIfDue(client);
     const auto claimed = claim(client, idle_since);
     if (!claimed) {
       if (claimed.error().isGone() || claimed.error().code == "worker_unknown") {
@@ -186,6 +196,7 @@ WorkerExit WorkerLoop::work(ServiceClient& client) {
     const JobEnd end = perform(client, job);
     report(client, job, end);
     watch_.letGo();
+    tendFolderIfDue(client);
     if (end.kind == JobEnd::Kind::kNotStarted) return WorkerExit::kFailed;
     ++jobs;
     if (!options_.loop || (options_.max_jobs > 0 && jobs >= options_.max_jobs)) break;
@@ -228,14 +239,115 @@ JobEnd WorkerLoop::perform(ServiceClient& client, const ClaimedJob& job) {
     if (!written) return std::move(written).error();
     upstream.emplace(*std::move(written));
   }
-  return runCommand(
-      {.argv = options_.command,
-       .env = commandEnvironment(options_.environment, job,
-                                 {options_.url, options_.pool, worker_, worker_token_},
-                                 upstream ? upstream->path() : ""),
-       .input = job.data,
-       .max_output = max_result_bytes_},
-      watch_);
+  JobFiles files(hostFolder(), job);
+  const FileTransport by = transport(client, job);
+  if (!job.inputs.empty()) {
+    if (const auto fetched = files.fetchInputs(by); !fetched) {
+      JobEnd end = notReady(fetched.error().what);
+      if (fetched.error().is_missing) end.kind = JobEnd::Kind::kMissing;
+      end.stopped = watch_.stopReason();
+      return end;
+    }
+  }
+  JobEnd end = runWithFiles(files, job, upstream ? upstream->path() : "");
+  handOver(files, by, job, end);
+  return end;
+}
+
+HostFolder& WorkerLoop::hostFolder() {
+  if (!host_) {
+    host_.emplace(hostFolderPath(options_.data_dir, registration_->data_dir,
+                                 registration_->folder_id, options_.environment));
+    host_->sweepJobs(clock_.now());
+  }
+  return *host_;
+}
+
+std::optional<std::uint64_t> WorkerLoop::mostDiskBytes() const {
+  const auto own = options_.max_disk_bytes, told = registration_->most_disk_bytes;
+  return own && told ? std::min(own, told) : own ? own : told;
+}
+
+void WorkerLoop::tendFolderIfDue(ServiceClient& client) {
+  // A folder without this file keeps nothing.
+  const std::string path = host_ ? host_->path()
+                                 : hostFolderPath(options_.data_dir, registration_->data_dir,
+                                                  registration_->folder_id, options_.environment);
+  if (!watch_.mayClaim() || !isTendingDue(path, options_.gc_interval, clock_.now())) return;
+  heartbeat_->begin();
+  const AskService ask = [&client](const HttpRequest& request) { return client.exchange(request); };
+  const auto tended = tendFolder(path, {.service = options_.url, .most_bytes = mostDiskBytes()},
+                                 syncBy(ask, hostNameOr(options_.host)), clock_.now());
+  if (!tended) {
+    log_.warn("the folder of this host was not tended",
+              {{"folder", path}, {"code", tended.error().code}, {"detail", tended.error().detail}});
+  } else if (tended->deleted > 0) {
+    log_.info("deleted files that nobody needs",
+              {{"folder", path}, {"count", std::to_string(tended->deleted)}});
+  }
+}
+
+FileTransport WorkerLoop::transport(ServiceClient& client, const ClaimedJob& job) {
+  const auto stop = [this] { return watch_.stopReason() != StopReason::kNone; };
+  return {.ask =
+              [this, &client, &job, stop](const HttpRequest& request) {
+                HttpRequest stoppable = request;
+                stoppable.given_up = stop;
+                // Heartbeats go on meanwhile: a service that takes no file would be asked for ever.
+                return persist([&] { return client.exchange(stoppable); }, watch_.now() + job.lease,
+                               stop);
+              },
+          .stop = stop,
+          .pause = [this] { watch_.wait(watch_.now() + kLookAgain); },
+          .ttl_seconds = options_.artifact_ttl_seconds,
+          .most_cache_bytes = mostDiskBytes()};
+}
+
+JobEnd WorkerLoop::runWithFiles(JobFiles& files, const ClaimedJob& job,
+                                const std::string& upstream) {
+  const bool has_inputs = !job.inputs.empty();
+  JobCommand command{
+      .argv = options_.command,
+      .env = commandEnvironment(
+          options_.environment, job, {options_.url, options_.pool, worker_, worker_token_},
+          {.upstream = upstream,
+           .inputs = has_inputs ? files.inputDir() : "",
+           .resources = has_inputs ? files.resourcesFile() : "",
+           .outputs = files.outputDir(),
+           .scope = job.flow_id.empty() ? "job:" + job.id : "flow:" + job.flow_id,
+           .data_dir = host_->path(),
+           .host = hostNameOr(options_.host)}),
+      .input = job.data,
+      .max_output = max_result_bytes_,
+      .meanwhile = [&files] { files.guard(); }};
+  if (options_.spill_result) {
+    command.spill = [&files](std::string_view bytes) { files.spill(bytes); };
+  }
+  JobEnd end = runCommand(command, watch_);
+  // Escapes can make a text longer than it was written.
+  if (options_.spill_result && !files.spilled()) {
+    const auto result = resultOf(end.output.beginning());
+    if (result && result->size() > max_result_bytes_) files.spill(end.output.beginning());
+  }
+  return end;
+}
+
+void WorkerLoop::handOver(JobFiles& files, const FileTransport& transport, const ClaimedJob& job,
+                          JobEnd& end) {
+  if (end.stopped != StopReason::kNone || end.kind == JobEnd::Kind::kNotStarted) return;
+  const bool did_well = end.kind == JobEnd::Kind::kExited && end.code == 0;
+  if (!did_well && !options_.keep_failed_outputs) return;
+  const auto uploaded = files.uploadOutputs(transport);
+  if (uploaded) {
+    end.result_is_artifact = did_well && files.spilled();
+    return;
+  }
+  log_.warn("could not hand over the files of a job",
+            {{"job", job.id}, {"detail", uploaded.error().what}});
+  end.stopped = watch_.stopReason();
+  if (!did_well) return;
+  end.kind = JobEnd::Kind::kNotTaken;
+  end.fault = uploaded.error().what;
 }
 
 tl::expected<UpstreamFile, JobEnd> WorkerLoop::writeUpstream(ServiceClient& client,

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct WorkerOptions {
   std::string token;
   ServiceTrust trust;
   std::string pool;
+  std::string host;          // empty: this machine's name
   std::string worker_id;     // empty: the service makes one
   std::string launch_token;  // empty: started by hand
   std::vector<std::string> capabilities;
@@ -28,6 +31,12 @@ struct WorkerOptions {
   Millis connect_timeout{0};
   Millis shutdown_timeout{0};
   std::size_t max_result_bytes = 0;
+  bool spill_result = false;         // what is over that becomes an artifact
+  bool keep_failed_outputs = false;  // files of a command that failed become artifacts too
+  std::string data_dir;              // the host folder; empty: what the service says, or a default
+  std::optional<std::uint64_t> max_disk_bytes;  // of the host folder
+  std::optional<double> artifact_ttl_seconds;
+  Millis gc_interval{60'000};  // how long the host folder may go without being tended
 };
 
 enum class WorkerExit {

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "models/json/json_writer.h"
+#include "models/resource.h"
 
 namespace muster {
 namespace {
@@ -16,13 +17,6 @@ namespace {
 constexpr std::size_t kMostArtifacts = 1000;
 constexpr std::size_t kMostNameBytes = 256;
 constexpr std::size_t kMostMetadataBytes = 16'384;
-
-// The name under which the field was sent; a fault when both were.
-std::string_view spelling(ObjectReader& in, std::string_view snake, std::string_view camel) {
-  if (!in.has(camel)) return snake;
-  if (in.has(snake)) in.fault(camel, "contradiction", fmt::format("is {} again", snake));
-  return camel;
-}
 
 bool isNote(JsonValue item) {
   constexpr std::array<std::string_view, 5> kTelling = {"name", "resource_id", "resourceId",
@@ -35,7 +29,7 @@ bool isNote(JsonValue item) {
 
 std::optional<std::string> readName(ObjectReader& in, std::string_view field) {
   auto name = in.text(field, 1, kMostNameBytes);
-  if (name && !isArtifactName(*name)) {
+  if (name && !isSlashedName(*name)) {
     in.fault(field, "invalid",
              "must be of letters, digits and ._~:/-, without an empty, . or .. between slashes");
   }
@@ -94,6 +88,118 @@ std::string readItem(JsonValue item, const std::string& pointer, JsonWriter& out
 
 }  // namespace
 
+std::string_view spelling(ObjectReader& in, std::string_view snake, std::string_view camel) {
+  if (!in.has(camel)) return snake;
+  if (in.has(snake)) in.fault(camel, "contradiction", fmt::format("is {} again", snake));
+  return camel;
+}
+
+bool mayRegister(const std::optional<std::string>& result, const std::string& artifacts) {
+  return artifacts.find("\"resource_id\":") != std::string::npos ||
+         (result && result->find("\"artifacts\"") != std::string::npos);
+}
+
+std::vector<NamedArtifact> namedArtifacts(const std::string& artifacts) {
+  std::vector<NamedArtifact> named;
+  const auto list = JsonDoc::parse(artifacts);
+  if (!list || !list->root().isArray()) return named;
+  const JsonValue items = list->root();
+  std::size_t index = 0;
+  for (auto it = items.begin(); it != items.end(); ++it, ++index) {
+    if (!(*it).isObject() || isNote(*it)) continue;
+    std::vector<FieldError> none;
+    ObjectReader in(*it, "", none);
+    NamedArtifact& item = named.emplace_back();
+    item.index = index;
+    item.name = in.text("name", 1, kMostNameBytes).value_or("");
+    item.type = in.text("type", 1, 128).value_or("");
+    item.is_inline = in.boolean("inline").value_or(false);
+    item.resource = in.text("resource_id", 1, kMostNameBytes).value_or("");
+    item.worker = in.id("worker_id").value_or("");
+    item.size_bytes = in.integer("size_bytes", 0, std::numeric_limits<std::int64_t>::max());
+    item.expires_at = in.time("expires_at");
+    if (const auto metadata = in.object("metadata")) item.metadata = metadata->raw();
+  }
+  return named;
+}
+
+namespace {
+
+// What the store knows; the item of the report may say more.
+void writeStored(JsonWriter& out, const StoredArtifact& stored, const JsonValue* item) {
+  const Resource& resource = stored.resource;
+  std::map<std::string, std::string_view> said;
+  if (item != nullptr) {
+    for (auto member = item->begin(); member != item->end(); ++member) {
+      said.emplace(member.key(), (*member).raw());
+    }
+  }
+  const auto pass = [&](std::string_view field) {
+    const auto found = said.find(std::string(field));
+    if (found != said.end()) out.key(field).raw(found->second);
+    return found != said.end();
+  };
+  out.beginObject();
+  if (stored.attempt > 0 || !pass("name")) out.field("name", stored.name);
+  if (stored.attempt > 0) out.field("attempt", stored.attempt);
+  if (!pass("type")) out.field("type", resource.type);
+  out.field("inline", false).field("resource_id", resource.id).field("uid", resource.uid);
+  pass("worker_id");
+  pass("worker_name");
+  if (resource.size_bytes || !pass("size_bytes")) out.field("size_bytes", resource.size_bytes);
+  if (!resource.sha256.empty()) out.field("sha256", resource.sha256);
+  if (!pass("expires_at")) out.field("expires_at", resource.expires_at);
+  if (!pass("metadata") && !resource.metadata.empty()) out.key("metadata").raw(resource.metadata);
+  constexpr std::array<std::string_view, 4> kOurs = {"attempt", "uid", "sha256", "inline"};
+  for (const auto& [field, value] : said) {
+    const bool is_ours = std::find(kOurs.begin(), kOurs.end(), field) != kOurs.end();
+    if (!is_ours && !isField(field)) out.key(field).raw(value);
+  }
+  out.endObject();
+}
+
+}  // namespace
+
+std::string mergeArtifacts(const std::string& handed, std::span<const StoredArtifact> stored) {
+  if (stored.empty()) return handed;
+  std::vector<bool> is_written(stored.size());
+  std::map<std::size_t, const NamedArtifact*> by_index;
+  const auto named = namedArtifacts(handed);
+  for (const NamedArtifact& item : named) by_index.emplace(item.index, &item);
+  const auto meant = [&](const NamedArtifact& item) {
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      const Resource& resource = stored[i].resource;
+      if (is_written[i] || item.is_inline) continue;
+      if (item.name == stored[i].name || item.resource == resource.id ||
+          item.resource == resource.uid) {
+        return i;
+      }
+    }
+    return stored.size();
+  };
+  JsonWriter out;
+  out.beginArray();
+  if (const auto list = JsonDoc::parse(handed); list && list->root().isArray()) {
+    const JsonValue items = list->root();
+    std::size_t index = 0;
+    for (auto it = items.begin(); it != items.end(); ++it, ++index) {
+      const auto item = by_index.find(index);
+      const std::size_t found = item == by_index.end() ? stored.size() : meant(*item->second);
+      const JsonValue value = *it;
+      if (found == stored.size()) {
+        out.raw(value.raw());
+      } else {
+        is_written[found] = true;
+        writeStored(out, stored[found], &value);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (!is_written[i] && stored[i].attempt > 0) writeStored(out, stored[i], nullptr);
+  }
+  return out.endArray().take();
+}
+
 std::optional<KeptArtifact> findArtifact(const std::string& artifacts, std::string_view name) {
   const auto list = JsonDoc::parse(artifacts);
   if (!list || !list->root().isArray()) return std::nullopt;
@@ -106,26 +212,11 @@ std::optional<KeptArtifact> findArtifact(const std::string& artifacts, std::stri
       if (key == "name") is_it = (*member).string() == name;
       if (key == "value") kept.value = std::string((*member).raw());
       if (key == "resource_id") kept.resource = (*member).string().value_or("");
+      if (key == "uid") kept.uid = (*member).string().value_or("");
     }
     if (is_it) return kept;
   }
   return std::nullopt;
-}
-
-bool isArtifactName(std::string_view text) {
-  if (text.empty() || text.size() > kMostNameBytes) return false;
-  const auto is_allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("._~:/-").find(c) != std::string_view::npos;
-  };
-  if (!std::all_of(text.begin(), text.end(), is_allowed)) return false;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('/', at), text.size());
-    const auto segment = text.substr(at, end - at);
-    if (segment.empty() || segment == "." || segment == "..") return false;
-    at = end + 1;
-  }
-  return true;
 }
 
 HandedArtifacts readArtifacts(ObjectReader& in, std::vector<FieldError>& faults) {

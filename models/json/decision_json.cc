@@ -41,7 +41,8 @@ std::string writeLimits(const ScaleLimits& limits, const ScaleConfig& config) {
     out.field("scale_decision_interval_ms", config.adaptive->interval.count());
   }
   out.field("host_slots", limits.host_slots).field("launch_tokens", limits.launch_tokens);
-  out.field("breaker", limits.breaker).endObject();
+  out.field("breaker", limits.breaker);
+  out.field("resource_pressure", limits.resource_pressure).endObject();
   return out.take();
 }
 

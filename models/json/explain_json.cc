@@ -30,8 +30,8 @@ AdaptiveState readAdaptiveState(ObjectReader& in) {
     state.last_scale_age = Millis(*age);
   }
   in.unused({"runnable", "pending", "busy", "claimed", "idle", "free_slots", "starting",
-             "terminating", "maybe_alive", "host_slots_free", "launch_tokens",
-             "breaker_allowance"});
+             "terminating", "maybe_alive", "host_slots_free", "launch_tokens", "breaker_allowance",
+             "resource_allowance"});
   return state;
 }
 
@@ -83,6 +83,7 @@ void readQueueState(ObjectReader& in, const ScaleConfig& config, ExplainRequest&
   request.limits.host_slots = in.integer("host_slots_free", 0, kCount);
   request.limits.launch_tokens = in.integer("launch_tokens", 0, kCount);
   request.limits.breaker = in.integer("breaker_allowance", 0, kCount);
+  request.limits.resource_pressure = in.integer("resource_allowance", 0, kCount);
   in.unused(
       {"current_workers", "queue_depth", "p95_latency_ms", "in_flight_jobs", "last_scale_age_ms"});
 }

@@ -13,6 +13,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMostCallbacks = 4;
+constexpr std::size_t kMostInputs = 100;  // of one job
 constexpr std::size_t kMaxFlowMetadataBytes = 16'384;
 constexpr double kLongestDeadlineSeconds = 365.0 * 24 * 3600;
 constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
@@ -36,6 +37,29 @@ void readEdges(ObjectReader& in, EdgeCondition when, NewFlowJob& job, std::size_
   }
 }
 
+void readInputs(ObjectReader& in, NewFlowJob& job, std::vector<FieldError>& faults) {
+  const auto inputs = in.array("inputs", 0, kMostInputs);
+  if (!inputs) return;
+  for (auto it = inputs->begin(); it != inputs->end(); ++it) {
+    ObjectReader item(*it, fmt::format("{}/{}", in.pointer("inputs"), job.inputs.size()), faults);
+    const auto slashed = [&item](std::string_view field) {
+      auto text = item.text(field, 1, 256);
+      if (text && !isSlashedName(*text)) {
+        item.fault(field, "format",
+                   "must be of letters, digits and ._~:/-, without an empty, . or .. between "
+                   "slashes");
+      }
+      return text.value_or("");
+    };
+    NewFlowJob::Input& input = job.inputs.emplace_back();
+    input.from = item.required("from", item.id("from"));
+    input.artifact = slashed("artifact");
+    input.as = slashed("as");
+    input.optional = item.boolean("optional").value_or(false);
+    item.finish();
+  }
+}
+
 NewFlowJob readBoundedFlowJob(JsonValue value, const std::string& pointer, std::size_t& names_left,
                               std::vector<FieldError>& faults) {
   ObjectReader in(value, pointer, faults);
@@ -52,6 +76,7 @@ NewFlowJob readBoundedFlowJob(JsonValue value, const std::string& pointer, std::
        {EdgeCondition::kAfter, EdgeCondition::kAfterFailure, EdgeCondition::kAfterAny}) {
     readEdges(in, when, job, names_left, faults);
   }
+  readInputs(in, job, faults);
   job.may_fail = in.boolean("may_fail").value_or(false);
   in.finish();
   return job;
@@ -246,6 +271,31 @@ void writeUpstreamItem(JsonWriter& out, const UpstreamItem& item) {
   if (!item.error.empty()) out.field("error", item.error);
   if (!item.artifacts.empty()) out.key("artifacts").raw(item.artifacts);
   out.endObject();
+}
+
+std::string writeFlowInputs(const std::vector<NewFlowJob::Input>& inputs) {
+  if (inputs.empty()) return {};
+  JsonWriter out;
+  out.beginArray();
+  for (const NewFlowJob::Input& input : inputs) {
+    out.beginObject().field("from", input.from);
+    if (!input.artifact.empty()) out.field("artifact", input.artifact);
+    if (!input.as.empty()) out.field("as", input.as);
+    if (input.optional) out.field("optional", true);
+    out.endObject();
+  }
+  return out.endArray().take();
+}
+
+std::vector<NewFlowJob::Input> parseFlowInputs(std::string_view text) {
+  NewFlowJob job;
+  const std::string object = "{\"inputs\":" + std::string(text) + "}";
+  if (const auto doc = JsonDoc::parse(object)) {
+    std::vector<FieldError> none;
+    ObjectReader in(doc->root(), "", none);
+    readInputs(in, job, none);
+  }
+  return std::move(job.inputs);
 }
 
 std::string writeCallbackFlow(const JobFlow& flow) {

@@ -27,6 +27,9 @@ void writeFlowShown(JsonWriter& out, const FlowShown& shown);
 void writeFlowJobsAdded(JsonWriter& out, const FlowJobsAdded& added);
 void writeFlowEdge(JsonWriter& out, const FlowEdge& edge);
 void writeUpstreamItem(JsonWriter& out, const UpstreamItem& item);
+// What the store keeps of the inputs of a job, empty: none; and back.
+std::string writeFlowInputs(const std::vector<NewFlowJob::Input>& inputs);
+std::vector<NewFlowJob::Input> parseFlowInputs(std::string_view text);
 // {"flow_id", "name"?, "round", "status", "callback"}: what the claim of a callback carries, as the
 // store keeps it; and back.
 std::string writeCallbackFlow(const JobFlow& flow);

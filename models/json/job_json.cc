@@ -8,6 +8,7 @@
 
 #include "models/json/artifact_json.h"
 #include "models/json/json_reader.h"
+#include "models/json/resource_json.h"
 #include "models/policy/circuit.h"
 
 namespace muster {
@@ -17,6 +18,7 @@ constexpr std::size_t kMaxErrorBytes = 65'536;
 constexpr std::size_t kMaxNames = 1000;
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr double kYearSeconds = 365.0 * 24 * 3600;
+constexpr std::size_t kMostResourceRefs = 100;
 
 Millis toDuration(double seconds) { return Millis(std::llround(seconds * 1000.0)); }
 
@@ -82,18 +84,77 @@ Placement readPlacement(JsonValue value, const std::string& pointer,
   return placement;
 }
 
-std::string readResourceRefs(ObjectReader& in, std::vector<FieldError>& faults) {
-  const auto refs = in.array("resource_refs", 0, 100);
-  if (!refs || refs->size() == 0) return {};
-  std::size_t index = 0;
-  for (auto it = refs->begin(); it != refs->end(); ++it, ++index) {
-    ObjectReader ref(*it, fmt::format("{}/{}", in.pointer("resource_refs"), index), faults);
-    ref.required("resource_id", ref.id("resource_id"));
-    ref.id("worker_id");
-    ref.text("type", 1, 128);
+// Writes it anew as well, in snake_case.
+ResourceRef readResourceRef(ObjectReader& in, JsonWriter& out) {
+  constexpr std::string_view kForm =
+      "must be of letters, digits and ._~:/-, without an empty, . or .. between slashes";
+  const auto slashed = [&](std::string_view field) {
+    auto text = in.text(field, 1, 256);
+    if (text && !isSlashedName(*text)) in.fault(field, "format", std::string(kForm));
+    return text.value_or("");
+  };
+  ResourceRef ref;
+  out.beginObject();
+  const auto add = [&out](std::string_view name, const std::string& text) {
+    if (!text.empty()) out.field(name, text);
+  };
+  const auto id_field = spelling(in, "resource_id", "resourceId");
+  ref.resource = slashed(id_field);
+  if (!in.has(id_field)) in.fault("resource_id", "required", "is required");
+  add("resource_id", ref.resource);
+  if (const auto uid = slashed("uid"); !uid.empty()) {
+    if (!uid.starts_with(kUidPrefix)) in.fault("uid", "format", "must begin with u~");
+    add("uid", uid);
+    ref.resource = uid;  // of several that had the id, this one
+  }
+  ref.as = slashed("as");
+  add("as", ref.as);
+  ref.worker = in.id(spelling(in, "worker_id", "workerId")).value_or("");
+  add("worker_id", ref.worker);
+  add("worker_name", in.text(spelling(in, "worker_name", "workerName"), 1, 256).value_or(""));
+  add("type", in.text("type", 1, 128).value_or(""));
+  const auto size = in.integer(spelling(in, "size_bytes", "sizeBytes"), 0,
+                               std::numeric_limits<std::int64_t>::max());
+  if (size) out.field("size_bytes", *size);
+  const auto expires = in.time(spelling(in, "expires_at", "expiresAt"));
+  if (expires) out.field("expires_at", formatTime(*expires));
+  out.endObject();
+  return ref;
+}
+
+void readResourceRefs(ObjectReader& in, NewJob& job, std::vector<FieldError>& faults) {
+  const auto refs = in.array("resource_refs", 0, kMostResourceRefs);
+  if (!refs || refs->size() == 0) return;
+  JsonWriter out;
+  out.beginArray();
+  for (auto it = refs->begin(); it != refs->end(); ++it) {
+    ObjectReader ref(*it, fmt::format("{}/{}", in.pointer("resource_refs"), job.refs.size()),
+                     faults);
+    job.refs.push_back(readResourceRef(ref, out));
     ref.finish();
   }
-  return std::string(refs->raw());
+  job.resource_refs = out.endArray().take();
+}
+
+bool mentionsRefs(std::string_view data) {
+  return data.find("resourceRef\"") != std::string_view::npos ||
+         data.find("resource_ref\"") != std::string_view::npos;
+}
+
+// What stands under the keys of refs, at any depth.
+void findRefs(JsonValue value, std::vector<JsonValue>& found) {
+  if (!value.isObject() && !value.isArray()) return;
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    const JsonValue inner = *it;
+    if (value.isObject() && inner.isObject()) {
+      const std::string key = it.key();
+      if (key == "resourceRef" || key == "resource_ref") {
+        found.push_back(inner);
+        continue;
+      }
+    }
+    findRefs(inner, found);
+  }
 }
 
 // As far as it is given; the same bounds as those of a pool.
@@ -140,6 +201,14 @@ void writePlaceInFlow(JsonWriter& out, const JobFlow& flow, JobStatus status) {
   if (status == JobStatus::kBlocked) out.field("blocked_by", flow.blocked_by);
 }
 
+void writePin(JsonWriter& out, const JobPin& pin) {
+  if (pin.affinity_mode) out.field("affinity_mode", name(*pin.affinity_mode));
+  if (pin.wait) out.field("pin_wait_seconds", std::chrono::duration<double>(*pin.wait).count());
+  if (pin.holder.empty()) return;
+  out.field("pinned_to", pin.holder).field("pin_mode", name(pin.mode));
+  if (pin.mode == PinMode::kPreferred) out.field("unpin_at", pin.unpin_at);
+}
+
 void writeJobFields(JsonWriter& out, const Job& job) {
   out.field("id", job.id).field("pool_id", job.pool);
   out.key("data").raw(job.data);
@@ -162,6 +231,7 @@ void writeJobFields(JsonWriter& out, const Job& job) {
   if (!job.progress_message.empty()) out.field("progress_message", job.progress_message);
   if (!job.placement.empty()) out.key("placement").raw(job.placement);
   if (!job.affinity.empty()) out.field("affinity", job.affinity);
+  if (job.pin) writePin(out, *job.pin);
   if (!job.resource_refs.empty()) out.key("resource_refs").raw(job.resource_refs);
   if (!job.traceparent.empty()) out.field("traceparent", job.traceparent);
   if (!job.retry.empty()) out.key("retry").raw(job.retry);
@@ -246,8 +316,51 @@ NewJob readNewJobFields(ObjectReader& in, JsonValue value, std::vector<FieldErro
     job.placement = readPlacement(*placement, in.pointer("placement"), faults);
   }
   job.affinity = in.text("affinity", 1, 256).value_or("");
-  job.resource_refs = readResourceRefs(in, faults);
+  if (const auto mode = in.oneOf("affinity_mode", {"preferred", "required", "sticky"})) {
+    job.affinity_mode = parsePinMode(*mode).value_or(PinMode::kPreferred);
+  }
+  if (const auto wait = in.number("pin_wait_seconds", 0, kYearSeconds)) {
+    job.pin_wait = toDuration(*wait);
+  }
+  readResourceRefs(in, job, faults);
   return job;
+}
+
+bool mayHaveRefs(const NewJob& job) { return !job.refs.empty() || mentionsRefs(job.data); }
+
+Status addPayloadRefs(NewJob& job, const std::string& pointer) {
+  if (!mentionsRefs(job.data)) return {};
+  const auto data = JsonDoc::parse(job.data);
+  if (!data) return {};  // it was read when the job came
+  std::vector<JsonValue> found;
+  findRefs(data->root(), found);
+  std::string texts;
+  for (const JsonValue& value : found) {
+    std::vector<FieldError> faults;
+    JsonWriter out;
+    ObjectReader in(value, "", faults);
+    ResourceRef ref = readResourceRef(in, out);
+    // What is none in our sense is the payload's own business.
+    if (!faults.empty() || std::find(job.refs.begin(), job.refs.end(), ref) != job.refs.end()) {
+      continue;
+    }
+    job.refs.push_back(std::move(ref));
+    texts += (texts.empty() ? "" : ",") + out.take();
+  }
+  if (texts.empty()) return {};
+  if (job.refs.size() > kMostResourceRefs) {
+    return tl::unexpected(Error{ErrorCode::kInvalid,
+                                "the job refers to too much",
+                                {{pointer + "/data", "length",
+                                  fmt::format("has refs to {} resources; a job may have {}",
+                                              job.refs.size(), kMostResourceRefs)}}});
+  }
+  if (job.resource_refs.empty()) {
+    job.resource_refs = "[" + texts + "]";
+  } else {
+    job.resource_refs.insert(job.resource_refs.size() - 1, "," + texts);
+  }
+  return {};
 }
 
 OutcomeReport readComplete(JsonValue value, std::vector<FieldError>& faults) {
@@ -316,6 +429,11 @@ void writeClaimedJob(JsonWriter& out, const Job& job) {
     out.key("flow");
     writeFlowOfClaim(out, *job.flow);
     if (!job.flow->upstream.empty()) out.key("upstream").raw(job.flow->upstream);
+  }
+  if (!job.inputs.empty()) {
+    out.key("inputs").beginArray();
+    for (const JobInput& input : job.inputs) writeJobInput(out, input);
+    out.endArray();
   }
   out.endObject();
 }

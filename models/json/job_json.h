@@ -28,6 +28,11 @@ NewJob readNewJob(JsonValue value, const std::string& pointer, std::vector<Field
 // The fields of a new job in an object that has more than those. `in` reads `value`, and finish()
 // is for the caller.
 NewJob readNewJobFields(ObjectReader& in, JsonValue value, std::vector<FieldError>& faults);
+// False: it refers to no resource, also if its pool reads refs out of `data`.
+bool mayHaveRefs(const NewJob& job);
+// Adds the refs that stand in its data, in a pool that reads them there: objects under a key
+// resourceRef or resource_ref. kInvalid if there are too many.
+Status addPayloadRefs(NewJob& job, const std::string& pointer);
 
 // One outcome as it stands in a single report or in an item of a bulk report.
 struct OutcomeReport {

@@ -157,6 +157,7 @@ void writePoolStats(JsonWriter& out, const PoolId& pool, const PoolStats& stats)
   out.beginObject().field("pool_id", pool);
   out.field("queue_depth", stats.pending).field("runnable", stats.runnable);
   out.field("unplaceable", stats.unplaceable);
+  out.field("pinned", stats.pinned).field("pinned_waiting", stats.pinned_waiting);
   out.field("delayed", stats.delayed).field("blocked", stats.blocked);
   out.field("claimed", stats.claimed).field("done", stats.done);
   out.field("poisoned", stats.poisoned).field("cancelled", stats.cancelled);

@@ -23,6 +23,7 @@ std::string writeProblem(const Error& error, std::string_view instance,
   out.field("code", kind.name).field("request_id", request_id);
   out.field("retryable", kind.retryable);
   if (!error.leader_url.empty()) out.field("leader_url", error.leader_url);
+  for (const auto& [name, json] : error.members) out.key(name).raw(json);
   if (!error.fields.empty()) {
     out.key("errors").beginArray();
     const auto add = [&out](const FieldError& field) {

@@ -1,5 +1,6 @@
 #include "models/json/worker_json.h"
 
+#include <cmath>
 #include <limits>
 #include <unordered_set>
 
@@ -7,6 +8,8 @@
 
 namespace muster {
 namespace {
+
+constexpr std::size_t kMostNamedResources = 1000;
 
 std::optional<std::string> readObjectText(ObjectReader& in, std::string_view name) {
   const auto value = in.object(name);
@@ -16,6 +19,24 @@ std::optional<std::string> readObjectText(ObjectReader& in, std::string_view nam
     return std::nullopt;
   }
   return std::string(value->raw());
+}
+
+// What the metrics of a heartbeat say of resources; all else in them is the worker's own.
+ResourceUse readUse(JsonValue metrics, std::vector<FieldError>& faults) {
+  ObjectReader in(metrics, "/metrics", faults);
+  const auto resource = in.object("resource");
+  if (!resource) return {};
+  ObjectReader figures(*resource, "/metrics/resource", faults);
+  constexpr double kMost = 1e15;
+  const auto bytes = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto number = figures.number(name, 0, kMost);
+    return number ? std::optional<std::int64_t>(std::llround(*number)) : std::nullopt;
+  };
+  const ResourceUse use{bytes("disk_bytes_in_use"), bytes("mem_bytes_in_use")};
+  for (const char* name : {"sessions_active", "eviction_candidates", "last_gc_seconds"}) {
+    figures.number(name, 0, kMost);
+  }
+  return use;
 }
 
 }  // namespace
@@ -38,6 +59,8 @@ RegisterRequest readRegistration(JsonValue value, std::vector<FieldError>& fault
   worker.started_at = in.time("started_at");
   request.launch_token = in.text("launch_token", 1, 256).value_or("");
   worker.metadata = readObjectText(in, "metadata").value_or("");
+  worker.resources =
+      in.texts("resources", kMostNamedResources, 256).value_or(std::vector<std::string>{});
   in.finish();
   return request;
 }
@@ -57,7 +80,11 @@ WorkerChange readHeartbeat(JsonValue value, std::vector<FieldError>& faults) {
   WorkerChange change;
   change.metadata = readObjectText(in, "metadata");
   change.metrics = readObjectText(in, "metrics");
-  in.texts("held_resources_evicted", 1000, 512);
+  if (const auto metrics = change.metrics ? in.object("metrics") : std::nullopt) {
+    change.use = readUse(*metrics, faults);
+  }
+  change.removed = in.texts("held_resources_evicted", kMostNamedResources, 512)
+                       .value_or(std::vector<std::string>{});
   in.finish();
   return change;
 }
@@ -125,6 +152,19 @@ void writeWorkerFields(JsonWriter& out, const Worker& worker) {
     out.field("max_rss_bytes", worker.max_rss_bytes);
   }
   out.field("version", worker.version);
+}
+
+void writeResourceLimits(JsonWriter& out, const ResourceLimits& limits) {
+  out.key("resource_limits").beginObject().field("disk_bytes", limits.disk_bytes);
+  out.field("mem_bytes", limits.mem_bytes).endObject();
+}
+
+void writeCommands(JsonWriter& out, std::span<const ResourceCommand> commands) {
+  for (const ResourceCommand& command : commands) {
+    out.beginObject().field("type", command.scope.empty() ? "evict" : "cleanup_scope");
+    if (!command.scope.empty()) out.field("scope", command.scope);
+    out.list("resource_ids", command.ids).endObject();
+  }
 }
 
 void writeWorker(JsonWriter& out, const Worker& worker) {

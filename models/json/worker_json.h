@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/json/json_doc.h"
 #include "models/json/json_writer.h"
+#include "models/policy/holder_rules.h"
+#include "models/policy/resource_pressure.h"
 #include "models/worker.h"
 
 namespace muster {
@@ -22,6 +25,8 @@ struct WorkerChange {
   std::optional<std::string> metadata;  // JSON object, merged shallowly
   std::optional<std::string> metrics;   // JSON object, replaces
   std::optional<std::string> current_task;
+  ResourceUse use;                   // as the metrics say
+  std::vector<std::string> removed;  // names of resources that it held
 };
 WorkerChange readWorkerChange(JsonValue value, std::vector<FieldError>& faults);
 WorkerChange readHeartbeat(JsonValue value, std::vector<FieldError>& faults);
@@ -35,5 +40,8 @@ std::vector<std::string> parseTexts(std::string_view json);
 // Without the closing brace, so that a registration can add to it.
 void writeWorkerFields(JsonWriter& out, const Worker& worker);
 void writeWorker(JsonWriter& out, const Worker& worker);
+void writeResourceLimits(JsonWriter& out, const ResourceLimits& limits);
+// Elements of `commands`.
+void writeCommands(JsonWriter& out, std::span<const ResourceCommand> commands);
 
 }  // namespace muster

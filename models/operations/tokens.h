@@ -15,6 +15,12 @@ struct ReadWorkerKey {
 };
 Result<std::string> run(const ReadWorkerKey& op, Store& store);
 
+// The key that signs addresses of content; made when it is first asked for.
+struct ReadAddressKey {
+  using Reply = std::string;
+};
+Result<std::string> run(const ReadAddressKey& op, Store& store);
+
 // Makes another key, so that no token of a worker is valid any more.
 struct RotateWorkerKey {
   struct Reply {

@@ -137,6 +137,14 @@ std::vector<FieldError> flowGraphFaults(std::span<const NewFlowJob> jobs) {
                           "stands in a list of this job already; name it once"});
       }
     }
+    for (std::size_t k = 0; k < job.inputs.size(); ++k) {
+      const std::string& from = job.inputs[k].from;
+      const bool is_upstream = std::any_of(job.edges.begin(), job.edges.end(),
+                                           [&](const auto& edge) { return edge.from == from; });
+      if (is_upstream || from.empty()) continue;
+      faults.push_back({fmt::format("/jobs/{}/inputs/{}/from", i, k), "unknown_dependency",
+                        fmt::format("{} is in no list of what the job waits for", from)});
+    }
   }
   const auto circle = CircleSearch(jobs, by_name).run();
   if (!circle.empty()) faults.push_back(circleFault(jobs, circle));

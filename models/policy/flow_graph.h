@@ -16,7 +16,8 @@ inline constexpr std::size_t kMostFlowEdges = 10'000;  // in one request
 
 // What is wrong with the jobs of one request, as far as the request alone tells: codes
 // duplicate_name (also of a name that stands twice in the lists of one job), too_many_edges, and
-// cycle, whose detail names the jobs of the circle. Pointers are like /jobs/17/after/2.
+// cycle, whose detail names the jobs of the circle, and unknown_dependency of an input that comes
+// from no upstream job. Pointers are like /jobs/17/after/2.
 std::vector<FieldError> flowGraphFaults(std::span<const NewFlowJob> jobs);
 
 // unknown_dependency for each edge from a job that is neither among `jobs` nor known to `exists`.

@@ -195,6 +195,7 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
   const std::pair<std::string_view, std::optional<std::int64_t>> caps[] = {
       {binding_limit::kMaxWorkers, places},
       {binding_limit::kHostSlots, limits.host_slots},
+      {binding_limit::kResourcePressure, limits.resource_pressure},
       {binding_limit::kLaunchRate, limits.launch_tokens},
       {binding_limit::kBreaker, limits.breaker}};
   std::int64_t launch = demand.launches;
@@ -206,6 +207,17 @@ ScaleDecision decideByDemand(const ScaleState& state, const ScaleLimits& limits,
   }
   ScaleDecision decision = hold(state, binding, {});
   decision.level = demand.level;
+  if (launch == 0 && binding == binding_limit::kMaxWorkers && state.in_the_way > 0 &&
+      state.terminating == 0 && limits.resource_pressure.value_or(1) > 0) {
+    decision.direction = "down";
+    decision.to_drain = 1;
+    decision.makes_room = true;
+    decision.desired_workers -= 1;
+    decision.reason = demand.why +
+                      ": max_workers is used up, and one idle worker that may not run the pinned "
+                      "jobs is to stop";
+    return decision;
+  }
   decision.needed = demand.launches;
   decision.to_launch = launch;
   decision.desired_workers += launch;

@@ -28,6 +28,9 @@ struct ScaleState {
   std::int64_t terminating = 0;  // T
   std::int64_t maybe_alive = 0;  // Z: silent, but not proven dead
   std::int64_t drainable = 0;    // of the idle, those that were launched and may be asked to stop
+  // Of those, while jobs are pinned to this host, the ones that may run none of the jobs which ask
+  // for a launch.
+  std::int64_t in_the_way = 0;
   // The fewest workers to spare in the last while; absent: not watched for long enough.
   std::optional<std::int64_t> spare_for_a_while;
   // What adaptive mode looks at besides.
@@ -51,6 +54,8 @@ struct ScaleLimits {
   std::optional<std::int64_t> host_slots;
   std::optional<std::int64_t> launch_tokens;
   std::optional<std::int64_t> breaker;
+  // 0 while resources take more of the disk of this host than they may.
+  std::optional<std::int64_t> resource_pressure = {};
 };
 
 struct ScaleConfig {
@@ -71,6 +76,7 @@ constexpr std::string_view kDemand = "demand";  // no limit bound
 constexpr std::string_view kNoDemand = "no_demand";
 constexpr std::string_view kMaxWorkers = "max_workers";
 constexpr std::string_view kHostSlots = "host_slots";
+constexpr std::string_view kResourcePressure = "resource_pressure";
 constexpr std::string_view kLaunchRate = "launch_rate";
 constexpr std::string_view kBreaker = "breaker";
 constexpr std::string_view kCooldown = "cooldown";
@@ -88,6 +94,7 @@ struct ScaleDecision {
   std::int64_t to_launch = 0;
   std::int64_t to_drain = 0;  // workers to be asked to stop
   bool drains_busy = false;   // not only idle ones
+  bool makes_room = false;    // one that may not run a pinned job, for one that may
   std::int64_t spare = 0;     // workers that nothing asks for now
   std::int64_t level = 0;     // in adaptive mode: how many once-workers there should be at a time
   std::string_view binding_limit = binding_limit::kNoDemand;

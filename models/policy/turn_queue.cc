@@ -17,10 +17,11 @@ void TurnQueue::addTenant(const std::string& name, std::int64_t turn, std::int64
   last_turn_ = std::max(last_turn_, turn);
 }
 
-void TurnQueue::addLane(std::int64_t lane, const std::string& tenant) {
+void TurnQueue::addLane(std::int64_t lane, const std::string& tenant, const std::string& pin) {
   Tenant& owner = tenantOf(tenant);
-  if (!lanes_.try_emplace(lane, Lane{&owner}).second) return;
-  owner.lanes.push_back(lane);
+  Group& group = groups_[pin];
+  if (!lanes_.try_emplace(lane, Lane{&owner, &group}).second) return;
+  (&group == open_ ? owner.lanes : group.lanes).push_back(lane);
   if (owner.named) ++named_;
 }
 
@@ -31,13 +32,30 @@ void TurnQueue::arrange(std::int64_t id, Lane& lane) {
     wanted = Place{-lane.head->priority, tenant.turn, lane.head->seq, id};
   }
   if (wanted == lane.place) return;
-  if (lane.place) queue_.erase(*lane.place);
-  if (wanted) queue_.insert(*wanted);
+  std::set<Place>& places = lane.group->places;
+  if (lane.place) places.erase(*lane.place);
+  if (wanted) places.insert(*wanted);
   lane.place = wanted;
 }
 
 void TurnQueue::arrangeAll(const Tenant& tenant) {
   for (const std::int64_t id : tenant.lanes) arrange(id, lanes_.at(id));
+  for (const Group* group : selected_) {
+    for (const std::int64_t id : group->lanes) {
+      if (Lane& lane = lanes_.at(id); lane.tenant == &tenant) arrange(id, lane);
+    }
+  }
+}
+
+void TurnQueue::select(std::span<const std::string> pins, bool with_open) {
+  with_open_ = with_open;
+  selected_.clear();
+  for (const std::string& pin : pins) {
+    Group& group = groups_.at(pin);
+    selected_.push_back(&group);
+    // Their tenants may have had turns meanwhile.
+    for (const std::int64_t id : group.lanes) arrange(id, lanes_.at(id));
+  }
 }
 
 void TurnQueue::offer(std::int64_t lane, Head head) {
@@ -75,8 +93,20 @@ void TurnQueue::free(const std::string& tenant) {
 }
 
 std::optional<TurnQueue::Place> TurnQueue::next(const std::optional<Place>& behind) const {
-  const auto found = behind ? queue_.upper_bound(*behind) : queue_.begin();
-  return found == queue_.end() ? std::nullopt : std::optional(*found);
+  std::optional<Place> first;
+  const auto look = [&](const std::set<Place>& places) {
+    const auto found = behind ? places.upper_bound(*behind) : places.begin();
+    if (found != places.end() && (!first || *found < *first)) first = *found;
+  };
+  if (with_open_) look(open_->places);
+  for (const Group* group : selected_) look(group->places);
+  return first;
+}
+
+std::size_t TurnQueue::size() const {
+  std::size_t size = with_open_ ? open_->places.size() : 0;
+  for (const Group* group : selected_) size += group->places.size();
+  return size;
 }
 
 }  // namespace muster

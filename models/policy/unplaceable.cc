@@ -160,6 +160,10 @@ std::string whyUnplaceable(const Placement& placement, const PlacementSupply& su
   return why;
 }
 
+std::string nobodyRunsOn(const std::string& host, const std::string& what) {
+  return fmt::format("{} is on host {}, where nobody runs", what, host);
+}
+
 std::string unplaceableText(std::int64_t count, const std::vector<UnplaceableJobs>& largest) {
   if (count == 0) return {};
   std::string text = fmt::format("{} job{} cannot be placed", count, count == 1 ? "" : "s");

@@ -26,6 +26,10 @@ bool isPlaceable(const Placement& placement, const PlacementSupply& supply);
 // no more is known than where they launch.
 std::string whyUnplaceable(const Placement& placement, const PlacementSupply& supply);
 
+// Why not, of jobs that are pinned to a host where nobody is and this service launches nobody:
+// `what` they need is there ("the file r1").
+std::string nobodyRunsOn(const std::string& host, const std::string& what);
+
 // Pending jobs that are due and cannot be placed, all with one placement.
 struct UnplaceableJobs {
   std::int64_t count = 0;

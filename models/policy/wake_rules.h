@@ -8,6 +8,7 @@ namespace muster {
 // others (the details say so) is none until it is unblocked.
 inline bool mayBringWork(const Event& event) {
   return addsWork(event) || event.type == event_type::kJobReleased ||
+         event.type == event_type::kJobUnpinned ||
          (event.type == event_type::kJobRetried && event.details.empty()) ||
          event.type == event_type::kJobFailed || event.type == event_type::kJobReassigned;
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr int kLooksAtOnce = 500;
 constexpr int kMostLooks = 20'000;  // for one page, where a filter passes over much
 constexpr std::size_t kMostFailedShown = 10;
-constexpr std::size_t kPageBytes = 4 << 20;
-constexpr std::size_t kReadAtOnce = 20;
+constexpr std::size_t kFlowPageBytes = 4 << 20;
+constexpr std::size_t kPlacesAtOnce = 20;
 
 constexpr Sql kNextPlaces{
     "SELECT f.seq, f.parent_seq, j.status FROM flow_jobs f CROSS JOIN jobs j "
@@ -31,7 +31,7 @@ constexpr Sql kNextEdges{
     "CROSS JOIN flow_edges e CROSS JOIN flow_jobs u WHERE f.flow_seq = $1 AND f.seq >= $2 "
     "AND e.downstream_seq = f.seq AND (f.seq > $2 OR e.upstream_seq > $3) "
     "AND u.seq = e.upstream_seq ORDER BY f.seq, e.upstream_seq LIMIT $4"};
-constexpr Sql kCountByStatus{
+constexpr Sql kCountFlowsByStatus{
     "SELECT status, count(*) FROM flows WHERE status = $1 GROUP BY status"};
 constexpr Sql kCountUnsettled{
     "SELECT (SELECT count(*) FROM flow_jobs WHERE todo <> 0) + "
@@ -140,8 +140,8 @@ Result<ListFlowJobs::Reply> run(const ListFlowJobs& op, Store& store) {
   if (places.after != 0) reply.next_cursor = std::to_string(places.after);
   std::size_t bytes = 0;
   std::int64_t last = 0;
-  for (std::size_t first = 0; first < places.seqs.size(); first += kReadAtOnce) {
-    const std::size_t count = std::min(kReadAtOnce, places.seqs.size() - first);
+  for (std::size_t first = 0; first < places.seqs.size(); first += kPlacesAtOnce) {
+    const std::size_t count = std::min(kPlacesAtOnce, places.seqs.size() - first);
     std::vector<JobRow> jobs;
     {
       auto rows = session.db.query(kJobsAt, numberList({&places.seqs[first], count}));
@@ -152,7 +152,7 @@ Result<ListFlowJobs::Reply> run(const ListFlowJobs& op, Store& store) {
     FlowRows(session).attach(jobs);
     for (JobRow& job : jobs) {
       bytes += payloadBytes(job.job);
-      if (bytes > kPageBytes && !reply.jobs.empty()) {
+      if (bytes > kFlowPageBytes && !reply.jobs.empty()) {
         reply.next_cursor = std::to_string(last);
         return reply;
       }
@@ -192,7 +192,7 @@ Result<ListUpstream::Reply> run(const ListUpstream& op, Store& store) {
   if (!job) return tl::unexpected(noJob(op.job));
   ListUpstream::Reply reply;
   if ((job->links & job_link::kHasUpstream) == 0) return reply;
-  auto page = FlowUpstream(store.session).page(job->seq, op.cursor, op.limit, kPageBytes);
+  auto page = FlowUpstream(store.session).page(job->seq, op.cursor, op.limit, kFlowPageBytes);
   reply.items = std::move(page.items);
   reply.next_cursor = std::move(page.next_cursor);
   return reply;
@@ -203,7 +203,7 @@ Result<CountFlows::Reply> run(const CountFlows&, Store& store) {
   for (const FlowStatus status :
        {FlowStatus::kRunning, FlowStatus::kCancelling, FlowStatus::kSucceeded, FlowStatus::kFailed,
         FlowStatus::kCancelled}) {
-    auto rows = store.session.db.query(kCountByStatus, name(status));
+    auto rows = store.session.db.query(kCountFlowsByStatus, name(status));
     reply.by_status.emplace_back(name(status), rows.next() ? rows->integer(1) : 0);
   }
   auto rows = store.session.db.query(kCountUnsettled);

@@ -6,6 +6,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kWorkerKey = "worker_tokens";
+constexpr std::string_view kAddressKey = "signed_addresses";
 constexpr Sql kReplaceSecret{"UPDATE meta SET value = $2 WHERE name = $1"};
 constexpr Sql kCountAlive{"SELECT count(*) FROM workers WHERE ended_at IS NULL"};
 
@@ -13,6 +14,10 @@ constexpr Sql kCountAlive{"SELECT count(*) FROM workers WHERE ended_at IS NULL"}
 
 Result<std::string> run(const ReadWorkerKey&, Store& store) {
   return store.secret(std::string(kWorkerKey));
+}
+
+Result<std::string> run(const ReadAddressKey&, Store& store) {
+  return store.secret(std::string(kAddressKey));
 }
 
 Result<RotateWorkerKey::Reply> run(const RotateWorkerKey&, Store& store) {

@@ -1,6 +1,8 @@
 #include "models/store/store.h"
 
 #include "models/store/sql/flow_settling.h"
+#include "models/store/sql/pins.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -10,7 +12,13 @@ constexpr Sql kInsertSecret{"INSERT INTO meta (name, value) VALUES ($1, $2)"};
 
 }  // namespace
 
-void Store::settleEnded() { FlowSettling(session).settleEnded(); }
+void Store::settleEnded() {
+  do {
+    FlowSettling(session).settleEnded();
+    Pins(session).settle();  // which may end jobs of flows
+  } while (!session.ended.empty());
+  ResourceRefs(session).settle();
+}
 
 void Store::finish() {
   settleEnded();

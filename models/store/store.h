@@ -8,6 +8,7 @@
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/session.h"
@@ -29,6 +30,7 @@ class Store {
   Launches launches() { return Launches(session); }
   Scaling scaling() { return Scaling(session); }
   Circuits circuits() { return Circuits(session); }
+  Pins pins() { return Pins(session); }
   Decisions decisions() { return Decisions(session); }
   Load load() { return Load(session); }
   Events events() { return Events(session); }
@@ -38,8 +40,8 @@ class Store {
   Cluster cluster() { return Cluster(session); }
   // A secret of this store, made at random when it is first asked for.
   std::string secret(const std::string& name);
-  // What is left to do at the end of a transaction: ended jobs of flows are settled, and what the
-  // session has gathered is written.
+  // What is left to do at the end of a transaction: ended jobs of flows are settled, refs counted,
+  // and what the session has gathered is written.
   void finish();
   // The first half, for a unit that builds on it.
   void settleEnded();

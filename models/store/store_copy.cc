@@ -18,14 +18,16 @@ namespace muster {
 namespace {
 
 // What belongs to a database and to those who run on it, not to what they keep.
-constexpr std::array<std::string_view, 3> kNotCopied = {"schema_migrations", "distributed_nodes",
-                                                        "leader"};
+constexpr std::array<std::string_view, 4> kNotCopied = {"schema_migrations", "distributed_nodes",
+                                                        "leader", "places"};
 constexpr std::int64_t kTellEach = 1000;
 
 constexpr Sql kTables{
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
     "ORDER BY name"};
 constexpr Sql kColumns{"SELECT name, type, pk FROM pragma_table_info($1) ORDER BY cid"};
+constexpr Sql kBlobsOfPlaces{
+    "SELECT place_id, count(*), sum(size_bytes) FROM blobs GROUP BY place_id ORDER BY place_id"};
 constexpr Sql kFetch{"FETCH 2000 FROM copied"};
 
 enum class Kind { kInteger, kReal, kText };
@@ -42,7 +44,7 @@ struct Table {
   std::string count, select, insert;
 };
 
-Kind kindOf(std::string_view type) {
+Kind columnKindOf(std::string_view type) {
   return type == "INTEGER" ? Kind::kInteger : type == "REAL" ? Kind::kReal : Kind::kText;
 }
 
@@ -53,7 +55,7 @@ Table describe(SqlConnection& from, const std::string& name) {
   std::vector<std::pair<std::int64_t, std::string>> key;
   auto rows = from.query(kColumns, name);
   while (rows.next()) {
-    table.columns.push_back({rows->string(0), kindOf(rows->text(1))});
+    table.columns.push_back({rows->string(0), columnKindOf(rows->text(1))});
     names.push_back(rows->string(0));
     marks.push_back(fmt::format("${}", names.size()));
     if (rows->integer(2) > 0) key.emplace_back(rows->integer(2), rows->string(0));
@@ -148,7 +150,7 @@ class Copier {
     }
   }
 
-  tl::expected<std::vector<CopiedTable>, std::string> run() {
+  tl::expected<CopiedStore, std::string> run() {
     to_.begin(Isolation::kAlone, 1);
     for (const Table& table : tables_) {
       if (const std::int64_t rows = countOf(to_, table); rows > 0) {
@@ -157,16 +159,17 @@ class Copier {
                         table.name, rows));
       }
     }
-    std::vector<CopiedTable> copied;
+    CopiedStore copied;
     for (const Table& table : tables_) {
       const Checksum written = copy(table);
       if (const Checksum there = readBack(table); !(there == written)) {
         return tl::unexpected(fmt::format("the table {} came out differently: {} rows of {}",
                                           table.name, there.rows(), written.rows()));
       }
-      copied.push_back({table.name, written.rows(), written.sum()});
+      copied.tables.push_back({table.name, written.rows(), written.sum()});
     }
     goOnNumbering();
+    countBlobs(copied);
     to_.commit();
     return copied;
   }
@@ -202,6 +205,15 @@ class Copier {
     return sum;
   }
 
+  void countBlobs(CopiedStore& copied) {
+    auto rows = from_.query(kBlobsOfPlaces);
+    while (rows.next()) {
+      copied.places.push_back(rows->string(0));
+      copied.blobs += rows->integer(1);
+      copied.blob_bytes += rows->integer(2);
+    }
+  }
+
   // New rows get numbers behind those that were copied.
   void goOnNumbering() {
     to_.script(
@@ -209,6 +221,8 @@ class Copier {
         "jobs), (SELECT COALESCE(max(seq), 0) FROM flow_jobs), "
         "(SELECT COALESCE(max(flow_seq), 0) FROM flows), "
         "(SELECT COALESCE(max(lane_id), 0) FROM lanes), "
+        "(SELECT COALESCE(max(resource_seq), 0) FROM resources), "
+        "(SELECT COALESCE(max(affinity_seq), 0) FROM affinities), "
         "(SELECT COALESCE(max(decision_id), 0) FROM decisions))))");
     to_.script(
         "SELECT setval(pg_get_serial_sequence('attempts', 'attempt_id'), "
@@ -228,9 +242,9 @@ class Copier {
 
 }  // namespace
 
-tl::expected<std::vector<CopiedTable>, std::string> copyStore(const std::string& from_url,
-                                                              const std::string& to_url, Time now,
-                                                              const CopyProgress& progress) {
+tl::expected<CopiedStore, std::string> copyStore(const std::string& from_url,
+                                                 const std::string& to_url, Time now,
+                                                 const CopyProgress& progress) {
   const auto path = sqlitePath(from_url);
   if (!path || *path == ":memory:") {
     return tl::unexpected(fmt::format("--from {}: expected sqlite:PATH", from_url));

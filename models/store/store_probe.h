@@ -28,15 +28,41 @@ struct StoreFindings {
     std::optional<Millis> oldest;  // for how long, where that is known
   };
   std::optional<Unsettled> unsettled;
+  // The bytes of resources, if somebody asked for them.
+  struct Resources {
+    std::int64_t stored = 0;                // resources with bytes in the folder
+    std::int64_t missing = 0;               // of these, without a file
+    std::int64_t damaged = 0;               // of these, with a file of another length
+    std::string example = {};               // the id of one without its file
+    std::int64_t elsewhere = 0;             // resources with bytes in other folders
+    std::int64_t nowhere = 0;               // of these, in folders that no service has had
+    std::string other_place = {};           // the id of one such folder
+    std::int64_t blob_bytes = 0;            // of all files in the folder
+    std::int64_t uploads = 0;               // that are not complete
+    std::int64_t silent_uploads = 0;        // of these, for longer than they may be
+    std::optional<Millis> silent_for = {};  // the longest of all
+  };
+  std::optional<Resources> resources;
   // Of PostgreSQL only.
   std::optional<Millis> clock_ahead;    // this machine's clock before the server's
   std::optional<bool> shared_sessions;  // a pooler gives each transaction another session
   bool pgbouncer_on = false;            // the address says so
 };
 
-// A database file, or ":memory:". A service may be at work with it.
-StoreFindings probeSqlite(const std::string& path, const Clock& clock);
-StoreFindings probePostgres(const std::string& url, const Clock& clock);
+// The folder of blobs, for a look at what belongs into it.
+struct BlobFolderView {
+  std::string place_id;  // empty: there is no folder yet
+  // Of the file with this sum; nothing if there is none.
+  std::function<std::optional<std::int64_t>(const std::string& sha256)> length_of;
+  Millis upload_ttl{};
+};
+
+// A database file, or ":memory:". A service may be at work with it. Without a folder nothing is
+// said of resources.
+StoreFindings probeSqlite(const std::string& path, const Clock& clock,
+                          const BlobFolderView* folder = nullptr);
+StoreFindings probePostgres(const std::string& url, const Clock& clock,
+                            const BlobFolderView* folder = nullptr);
 
 // The median of up to 20 runs, fewer when they take long.
 inline std::chrono::microseconds medianDuration(const Clock& clock,

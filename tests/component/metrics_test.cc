@@ -137,6 +137,92 @@ TEST(MetricsOfFlows, tell_how_many_there_are) {
   EXPECT_TRUE(shows(metrics, R"(muster_flows{status="failed"} 0)")) << "as they are now";
 }
 
+TEST(MetricsOfResources, tell_how_many_there_are) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="host",state="stale"} 0)"));
+  metrics.setResources({{{"store", ResourceState::kActive, 3, 30},
+                         {"store", ResourceState::kEvicting, 1, 4},
+                         {"worker", ResourceState::kActive, 2, 0}},
+                        50,
+                        100,
+                        7});
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="active"} 3)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="store",state="evicting"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resources{holder="worker",state="active"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_bytes{holder="store"} 34)"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_bytes 50"));
+  EXPECT_TRUE(shows(metrics, "muster_uploads_open 7"));
+}
+
+TEST(MetricsOfResources, count_their_bytes_and_the_time_to_tend_them) {
+  Metrics metrics;
+  withRoutes(metrics);
+  metrics.setResources({.counts = {}, .blob_bytes = 5, .blob_bytes_max = 9});
+  metrics.countBlobWritten(3);
+  metrics.countBlobWritten(4);
+  metrics.countBlobRead(2);
+  metrics.countTending(std::chrono::milliseconds(250));
+  metrics.countTending(std::chrono::milliseconds(500));
+  EXPECT_TRUE(shows(metrics, "muster_blob_bytes_max 9"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_written_bytes_total 7"));
+  EXPECT_TRUE(shows(metrics, "muster_blob_read_bytes_total 2"));
+  EXPECT_TRUE(shows(metrics, "muster_resource_gc_seconds_sum 0.75"));
+  EXPECT_TRUE(shows(metrics, "muster_resource_gc_seconds_count 2"));
+}
+
+TEST(MetricsOfResources, tell_of_keys_that_are_bound) {
+  Metrics metrics;
+  withRoutes(metrics);
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="stale"} 0)"));
+  CountResources::Reply reply;
+  reply.affinities = {{AffinityState::kActive, 4}, {AffinityState::kDraining, 1}};
+  metrics.setResources(reply);
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="active"} 4)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="draining"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_affinities{state="stale"} 0)"));
+}
+
+TEST(MetricsOfResources, tell_how_long_pinned_jobs_waited) {
+  Metrics metrics;
+  withRoutes(metrics);
+  const auto claimed = [&](bool pinned, Millis took) {
+    Event event;
+    event.type = event_type::kJobClaimed;
+    event.pool = "p";
+    event.job = "j";
+    event.took = took;
+    event.pinned = pinned;
+    metrics.countEvents(std::vector{event});
+  };
+  claimed(false, 10s);
+  claimed(true, 2s);
+  claimed(true, 1h);
+  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_count 2"));
+  EXPECT_TRUE(shows(metrics, R"(muster_pin_wait_seconds_bucket{le="2.5"} 1)"));
+  EXPECT_TRUE(shows(metrics, "muster_pin_wait_seconds_sum 3602"));
+}
+
+TEST(MetricsOfResources, count_why_they_went) {
+  Metrics metrics;
+  withRoutes(metrics);
+  const auto gone = [&](std::string_view type, const std::string& details, const char* job) {
+    Event event;
+    event.type = type;
+    event.details = details;
+    event.job = job;
+    metrics.countEvents(std::vector{event});
+  };
+  gone(event_type::kResourceEvicted, R"({"uid":"u~1","reason":"expired"})", "");
+  gone(event_type::kResourceEvicted, R"({"uid":"u~2","reason":"expired"})", "j");
+  gone(event_type::kResourceEvicted, R"({"uid":"reason","reason":"deleted"})", "");
+  gone(event_type::kResourceLost, R"({"uid":"u~3","reason":"host_lost"})", "");
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="expired"} 2)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="deleted"} 1)"));
+  EXPECT_TRUE(shows(metrics, R"(muster_resource_evictions_total{reason="pressure"} 0)"));
+  EXPECT_TRUE(shows(metrics, "muster_resources_lost_total 1"));
+}
+
 TEST(MetricsOfFlows, count_their_ends_and_how_long_they_took) {
   Metrics metrics;
   withRoutes(metrics);
@@ -171,6 +257,18 @@ TEST(MetricsOfPools, countJobsThatCannotBePlaced) {
   const std::string text = metrics.expose({{"p", stats, 0, 1}, {"q", {}, 0, 1}}, true);
   EXPECT_NE(text.find("\nmuster_pool_jobs_unplaceable{pool=\"p\"} 3\n"
                       "muster_pool_jobs_unplaceable{pool=\"q\"} 0\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(MetricsOfPools, count_jobs_that_are_pinned) {
+  Metrics metrics;
+  withRoutes(metrics);
+  PoolStats stats;
+  stats.pinned = 2;
+  const std::string text = metrics.expose({{"p", stats, 0, 1}, {"q", {}, 0, 1}}, true);
+  EXPECT_NE(text.find("\nmuster_pool_jobs_pinned{pool=\"p\"} 2\n"
+                      "muster_pool_jobs_pinned{pool=\"q\"} 0\n"),
             std::string::npos)
       << text;
 }

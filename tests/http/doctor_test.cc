@@ -4,6 +4,7 @@
 
 #include "models/store/sqlite/sqlite_connection.h"
 #include "tests/support/http.h"
+#include "tests/support/resource_client.h"
 #include "tests/support/service.h"
 
 namespace muster::test {
@@ -150,6 +151,82 @@ TEST_F(Doctor, says_what_flows_have_left_to_settle) {
   EXPECT_EQ(run({"--store", "sqlite:" + file}), 0) << out_;
   EXPECT_TRUE(says("warn", "flows", "1 left to settle")) << out_;
   EXPECT_TRUE(says("warn", "flows", "start the service")) << out_;
+}
+
+// Of a service with a folder of blobs at `folder`, with two resources and an upload in it. Gives
+// the file of the resource `a`.
+fs::path storeResources(Service& service, const fs::path& folder) {
+  Http http(service.url());
+  ResourceClient resources(http);
+  const std::string sum = resources.createStored("a", "some bytes")["sha256"].asString();
+  resources.createStored("b", "other bytes");
+  resources.create(R"("resource_id":"c","type":"file","size_bytes":6)");
+  EXPECT_EQ(resources.patch("c", 0, "abc").status, 200);
+  return folder / sum.substr(0, 2) / sum;
+}
+
+TEST_F(Doctor, finds_resources_without_their_file) {
+  Service service({.store = "sqlite:muster.db"});
+  const std::string store = "sqlite:" + service.database();
+  const fs::path blobs = service.folder() / "blobs";
+  const fs::path file = storeResources(service, blobs);
+  EXPECT_EQ(run({"--store", store}), 0) << out_;
+  EXPECT_TRUE(says("ok  ", "resources", "2 resources stored here, each with its file")) << out_;
+  EXPECT_TRUE(says("ok  ", "uploads", "1 open")) << out_;
+  EXPECT_TRUE(says("ok  ", "room for blobs", "of 20.0 GiB are in use")) << out_;
+  EXPECT_FALSE(line("ok  ", "disk of blobs").empty()) << out_;
+
+  writeFile(file, "some");
+  EXPECT_EQ(run({"--store", store}), 1) << out_;
+  EXPECT_TRUE(says("FAIL", "resources", "1 with one of another length, like 'a'")) << out_;
+  fs::remove(file);
+  EXPECT_EQ(run({"--store", store}), 1) << out_;
+  EXPECT_TRUE(says("FAIL", "resources", "1 without a file")) << out_;
+  EXPECT_TRUE(says("FAIL", "resources", "muster resources delete")) << out_;
+  EXPECT_EQ(service.stop(), 0);
+}
+
+TEST_F(Doctor, finds_what_is_wrong_with_the_folder_of_blobs) {
+  Service service({.store = "sqlite:muster.db"});
+  const std::string store = "sqlite:" + service.database();
+  const fs::path blobs = service.folder() / "blobs";
+  storeResources(service, blobs);
+  EXPECT_EQ(service.stop(), 0);
+  EXPECT_EQ(run({"--store", store}), 0) << out_;
+  fs::permissions(blobs, fs::perms::others_read, fs::perm_options::add);
+  EXPECT_EQ(run({"--store", store}), 0) << out_;
+  EXPECT_TRUE(says("warn", "blobs", "chmod go= " + blobs.string())) << out_;
+  fs::permissions(blobs, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(run({"--store", store}), 1) << out_;
+  EXPECT_TRUE(says("FAIL", "blobs", "cannot be written")) << out_;
+  fs::permissions(blobs, fs::perms::owner_all);
+
+  writeFile(folder_ / "muster.yml", "blob_dir: elsewhere\n");
+  EXPECT_EQ(run({"--store", store}), 1) << out_;
+  EXPECT_TRUE(says("ok  ", "blobs", "which the service makes at its start")) << out_;
+  EXPECT_TRUE(says("FAIL", "resources", "2 resources with bytes in a folder that no service has"))
+      << out_;
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+  fs::remove(folder_ / "muster.yml");
+  SqliteConnection(service.database(), SqliteAccess::kReadWrite)
+      .script("UPDATE resources SET uploaded_at = 1 WHERE uploaded_at IS NOT NULL");
+  EXPECT_EQ(run({"--store", store}), 0) << out_;
+  EXPECT_TRUE(says("warn", "uploads", "1 of 1 got no part")) << out_;
+}
+
+TEST_F(Doctor, finds_resources_without_their_file_on_postgresql) {
+  const PostgresDatabase database;
+  const fs::path blobs = folder_ / "blobs";
+  Service service({.store = database.url(), .settings = "blob_dir: " + blobs.string() + "\n"});
+  const fs::path file = storeResources(service, blobs);
+  EXPECT_EQ(run({"--store", database.url()}), 0) << out_;
+  EXPECT_TRUE(says("ok  ", "resources", "2 in folders of other nodes")) << out_;
+  writeFile(folder_ / "muster.yml", "blob_dir: " + blobs.string() + "\n");
+  EXPECT_EQ(run({"--store", database.url()}), 0) << out_;
+  EXPECT_TRUE(says("ok  ", "resources", "2 resources stored here, each with its file")) << out_;
+  fs::remove(file);
+  EXPECT_EQ(run({"--store", database.url()}), 1) << out_;
+  EXPECT_TRUE(says("FAIL", "resources", "1 without a file")) << out_;
 }
 
 TEST_F(Doctor, looksAtPostgresql) {

@@ -212,6 +212,7 @@ TEST_F(Database, that_is_damaged_is_never_served_as_if_it_were_whole) {
 }
 
 TEST_F(Database, that_is_read_only_is_refused_with_the_reason) {
+  fs::create_directory(folder_ / "blobs");
   fs::permissions(file(), fs::perms::owner_read);
   fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
   const Outcome outcome = serve();

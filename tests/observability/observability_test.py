@@ -65,6 +65,9 @@ class Service:
             {"name": "b", "pool_id": self.POOL, "data": 2, "after": ["a"]}]})
         flow = json.loads(flow)["flow"]["flow_id"]
         self.call("GET", f"/v1/flows/{flow}?wait_seconds=30")
+        resource = json.loads(self.call("POST", "/v1/resources", {"type": "file"}))["uid"]
+        self.call("PUT", f"/v1/resources/{resource}/content", "four")
+        self.call("GET", f"/v1/resources/{resource}/content")
         self.call("POST", "/v1/tick")
 
 
@@ -105,10 +108,18 @@ class Observability(unittest.TestCase):
                      'muster_flows_ended_total{outcome="succeeded"} 1', 'muster_flow_seconds_count 1'):
             self.assertIn(f"\n{line}\n", self.metrics)
 
+    def test_resources_are_counted(self):
+        for line in ('muster_resources{holder="store",state="active"} 1', 'muster_resource_bytes{holder="store"} 6',
+                     'muster_resource_evictions_total{reason="expired"} 0', 'muster_resources_lost_total 0',
+                     'muster_blob_bytes 6', 'muster_blob_bytes_max 21474836480', 'muster_blob_written_bytes_total 6',
+                     'muster_blob_read_bytes_total 6', 'muster_uploads_open 0',
+                     f'muster_pool_jobs_pinned{{pool="{Service.POOL}"}} 0', 'muster_affinities{state="active"} 0',
+            self.assertIn(f"\n{line}\n", self.metrics)
+
     def test_no_job_or_worker_is_named(self):
         labels = set(re.findall(r'[{,](\w+)="', self.metrics))
         self.assertLessEqual(labels, {"pool", "status", "outcome", "result", "reason", "trigger", "direction",
-                                      "method", "route", "code", "le", "version"})
+                                      "method", "route", "code", "le", "version", "holder", "state", "kind"})
         self.assertIsNone(re.search(r'="[0-9a-f]{8}-[0-9a-f]{4}-|="w_', self.metrics))
 
     def test_alerts_fire_when_they_should(self):

@@ -1,5 +1,8 @@
 // From SQLite to PostgreSQL.
+#include "models/store/sqlite/sqlite_connection.h"
+#include "tests/support/resource_client.h"
 #include "tests/support/service_fixture.h"
+#include "tests/support/tokens.h"
 
 namespace muster::test {
 namespace {
@@ -10,11 +13,12 @@ class Copy : public testing::Test {
     std::optional<int> exit_code;
     std::string out, err;
   };
-  Run copy(const std::string& to) {
+  Run copy(const std::string& to, const std::vector<std::string>& options = {"-o", "json"}) {
     const TempFolder folder;
-    ChildProcess command({{musterBinary(), "copy", "--from", "sqlite:" + source_.database(), "--to",
-                           to, "-o", "json"},
-                          folder.path()});
+    std::vector<std::string> argv = {
+        musterBinary(), "copy", "--from", "sqlite:" + source_.database(), "--to", to};
+    argv.insert(argv.end(), options.begin(), options.end());
+    ChildProcess command({argv, folder.path()});
     const auto exit_code = command.wait();
     return {exit_code, command.out(), command.err()};
   }
@@ -107,6 +111,89 @@ TEST_F(Copy, a_flow_goes_on_where_it_was) {
       after.http().post("/v1/flows", R"({"jobs":[{"name":"a","pool_id":"p","data":{}},
                                {"name":"b","pool_id":"p","data":{},"after":["a"]}]})");
   EXPECT_EQ(more.status, 201) << "its numbers follow those that were copied: " << more.body;
+}
+
+TEST_F(Copy, a_flow_with_files_goes_on_with_the_same_folder) {
+  PoolClient before(source_.url(), "p");
+  const Reply created = before.http().post("/v1/flows", R"({"jobs":[
+      {"name":"draw","pool_id":"p","data":{}},
+      {"name":"count","pool_id":"p","data":{},"after":["draw"],"inputs":[{"from":"draw"}]}]})");
+  ASSERT_EQ(created.status, 201) << created.body;
+  const std::string flow = "/v1/flows/" + created.json["flow"]["flow_id"].asString();
+  const Json::Value draw = before.claimOne("w1");
+  const std::string id = draw["id"].asString(), lease = draw["lease_token"].asString();
+  const std::string bytes = noise(100'000);
+  const Reply put = before.http().put("/v1/jobs/" + id + "/artifacts/pages%2F1.png", bytes,
+                                      {{"X-Lease-Token", lease}});
+  ASSERT_EQ(put.status, 201) << put;
+  ASSERT_EQ(before.report("complete", draw).status, 200);
+  ResourceClient there(before.http());
+  there.create(R"("resource_id":"half","type":"file","size_bytes":6)");
+  ASSERT_EQ(there.patch("half", 0, "abc").status, 200);
+  const std::string leased = there.createStored("leased", "kept by a lease")["uid"].asString();
+  ASSERT_EQ(there.act("leased", "lease").status, 200);
+  const Json::Value shown = there.get("jobs/" + id + "/pages/1.png").json;
+  EXPECT_EQ(shown["ref_count"], 1) << "the job that waits keeps it";
+  const std::string blobs = (source_.folder() / "blobs").string();
+  EXPECT_EQ(source_.stop(), 0);
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url(), {});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(
+      run.err.find("files of resources: 2 (97.7 KiB), which stay in their folder; set blob_dir of "
+                   "the new service to it (its file `id` says " +
+                   readFile(blobs + "/id")),
+      std::string::npos)
+      << run.err;
+
+  Service moved({.store = database.url(), .settings = "blob_dir: " + blobs + "\n"});
+  PoolClient after(moved.url(), "p");
+  ResourceClient here(after.http());
+  EXPECT_EQ(here.get("jobs/" + id + "/pages/1.png").json, shown);
+  EXPECT_EQ(here.patch("half", 3, "def").json["state"], "active") << "the upload goes on";
+  EXPECT_EQ(here.content("half").body, "abcdef");
+  EXPECT_EQ(here.get(leased).json["in_use_count"], 1);
+  const Json::Value count = after.claimOne("w1");
+  ASSERT_EQ(count["inputs"].size(), 1U) << count;
+  EXPECT_EQ(count["inputs"][0]["sha256"], sha256Hex(bytes));
+  EXPECT_TRUE(after.http().get(count["inputs"][0]["content_path"].asString()).body == bytes);
+  EXPECT_EQ(after.report("complete", count).status, 200);
+  EXPECT_EQ(after.http().get(flow + "?wait_seconds=30").json["status"], "succeeded");
+  EXPECT_EQ(here.createStored("fresh", "new")["state"], "active") << "numbers go on";
+  const std::string metrics = after.http().get("/metrics").body;
+  EXPECT_NE(metrics.find("\nmuster_blob_bytes 100024\n"), std::string::npos)
+      << "what was there before counts too";
+}
+
+TEST_F(Copy, new_resources_and_keys_get_numbers_behind_those_that_were_copied) {
+  PoolClient before(source_.url(), "p");
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    ResourceClient(before.http())
+        .create(std::string(R"("type":"file","holder":"external","uri":"s3://x","resource_id":")") +
+                id + '"');
+  }
+  ResourceClient(before.http()).createStored("stored", "bytes");
+  before.push(R"("data":1,"affinity":"old")");
+  EXPECT_EQ(source_.stop(), 0);
+  SqliteConnection(source_.database(), SqliteAccess::kReadWrite)
+      .script("UPDATE affinities SET affinity_seq = 500; UPDATE job_pins SET affinity_seq = 500");
+
+  PostgresDatabase database(true);
+  const Run run = copy(database.url());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string place = readFile(source_.folder() / "blobs/id");
+  EXPECT_NE(run.out.find(R"("blobs":{"count":1,"bytes":5,"place_ids":[")" + place + R"("]})"),
+            std::string::npos)
+      << run.out;
+  Service moved({.store = database.url()});
+  PoolClient after(moved.url(), "p");
+  EXPECT_EQ(after.tryPush(R"("data":2,"affinity":"new")").status, 201);
+  ResourceClient(after.http()).create(R"("resource_id":"new","type":"file")");
+  const auto number = [&](const std::string& sql) { return std::stoll(database.value(sql)); };
+  EXPECT_GT(number("SELECT affinity_seq FROM affinities WHERE affinity_key = 'new'"), 500);
+  EXPECT_GT(number("SELECT resource_seq FROM resources WHERE resource_id = 'new'"),
+            number("SELECT max(resource_seq) FROM resources WHERE resource_id <> 'new'"));
 }
 
 TEST_F(Copy, a_database_that_is_not_empty_is_left_alone) {

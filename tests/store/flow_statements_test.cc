@@ -142,7 +142,7 @@ class FlowStatementsTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(On, FlowStatementsTest, testing::Values("sqlite", "postgres"),
                          [](const auto& store) { return store.param; });
 
-TEST_P(FlowStatementsTest, a_job_outside_of_flows_runs_none_of_theirs) {
+TEST_P(FlowStatementsTest, a_plain_job_runs_no_statement_of_flows_or_resources) {
   Job job;
   Names all = run([](Store& s) { s.jobs().push(*s.pools().find(PoolId("p")), {.data = "1"}); });
   const std::size_t pushed = all.size();
@@ -156,7 +156,12 @@ TEST_P(FlowStatementsTest, a_job_outside_of_flows_runs_none_of_theirs) {
   EXPECT_GT(completed.size(), 1U);
   all.insert(all.end(), claimed.begin(), claimed.end());
   all.insert(all.end(), completed.begin(), completed.end());
-  for (const std::string& text : all) EXPECT_EQ(text.find("flow"), std::string::npos) << text;
+  for (const std::string& text : all) {
+    for (const char* table :
+         {"flow", "job_refs", "resources", "INTO artifacts", "FROM artifacts"}) {
+      EXPECT_EQ(text.find(table), std::string::npos) << text;
+    }
+  }
 }
 
 TEST_P(FlowStatementsTest, an_end_with_downstream_jobs_costs_four_statements_more) {

@@ -28,7 +28,8 @@ void JobModel::pushed(Entry entry) {
   note("job.created", jobs.back());
 }
 
-bool JobModel::claimable(const Entry& job, bool has_gpu, Time now) const {
+bool JobModel::claimable(const Entry& job, bool has_gpu, const std::string& host, Time now) const {
+  if (!job.host.empty() && job.host != host) return false;
   return job.status == JobStatus::kPending && job.available_at <= now &&
          (!job.expires_at || *job.expires_at > now) && (has_gpu || !job.needs_gpu) &&
          (job.tenant.empty() || claimedBy(job.tenant) < kTenantLimit);
@@ -43,13 +44,13 @@ void JobModel::take(Entry& job, const std::string& worker, Time now) {
   note("job.claimed", job);
 }
 
-std::vector<std::string> JobModel::claim(const std::string& worker, bool has_gpu, int max,
-                                         Time now) {
+std::vector<std::string> JobModel::claim(const std::string& worker, bool has_gpu,
+                                         const std::string& host, int max, Time now) {
   std::vector<std::string> taken;
   while (taken.size() < static_cast<std::size_t>(max)) {
     Entry* best = nullptr;
     for (Entry& job : jobs) {
-      if (!claimable(job, has_gpu, now)) continue;
+      if (!claimable(job, has_gpu, host, now)) continue;
       const auto rank = [this](const Entry& each) {
         return std::pair(-each.priority, turns[each.tenant]);
       };
@@ -208,11 +209,11 @@ int JobModel::claimedBy(const std::string& tenant) const {
   }));
 }
 
-// What workers could claim now, one of them with a GPU.
+// What workers could claim now, one of them with a GPU, and one on each host.
 int JobModel::runnable(Time now) const {
   std::map<std::string, int> due;
   for (const Entry& job : jobs) {
-    if (claimable(job, true, now)) ++due[job.tenant];
+    if (claimable(job, true, job.host, now)) ++due[job.tenant];
   }
   int sum = 0;
   for (const auto& [tenant, jobs_due] : due) {

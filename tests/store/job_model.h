@@ -24,6 +24,7 @@ class JobModel {
     std::string tenant;
     std::string unique_key;
     bool needs_gpu = false;
+    std::string host;  // that it is pinned to; empty: none
     Time available_at;
     std::optional<Time> expires_at;
     std::optional<Time> finished_at;
@@ -46,8 +47,9 @@ class JobModel {
   void pushed(Entry entry);
 
   // Ids in the order of the claim; tokens are noted by the caller.
-  std::vector<std::string> claim(const std::string& worker, bool has_gpu, int max, Time now);
-  bool claimable(const Entry& job, bool has_gpu, Time now) const;
+  std::vector<std::string> claim(const std::string& worker, bool has_gpu, const std::string& host,
+                                 int max, Time now);
+  bool claimable(const Entry& job, bool has_gpu, const std::string& host, Time now) const;
   void take(Entry& job, const std::string& worker, Time now);
 
   void complete(Entry& job, Time now);

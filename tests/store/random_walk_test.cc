@@ -1,5 +1,6 @@
 #include <random>
 
+#include "models/operations/affinities.h"
 #include "tests/store/job_model.h"
 #include "tests/store/store_fixture.h"
 
@@ -9,11 +10,16 @@ namespace {
 // Thousands of operations chosen at random, each compared with what the model says.
 class RandomWalkTest : public StoreTest {
  protected:
+  RandomWalkTest() {
+    rules.affinities.max_failures = 1'000'000;
+    reopen();
+  }
   static constexpr int kOperations = 3000;
 
   int roll(int sides) { return std::uniform_int_distribution(0, sides - 1)(dice); }
   bool chance(int percent) { return roll(100) < percent; }
   Time now() const { return clock.now(); }
+  static std::string hostName(int number) { return "h" + std::to_string(number); }
 
   JobModel::Entry* anyJob() {
     return model.jobs.empty()
@@ -35,6 +41,11 @@ class RandomWalkTest : public StoreTest {
     given.tenant = chance(60) ? "t" + std::to_string(roll(3)) : "";
     given.unique_key = chance(20) ? "u" + std::to_string(roll(4)) : "";
     if (chance(20)) given.placement.capabilities = {"gpu"};
+    const std::string host = given.placement.empty() && chance(30) ? hostName(roll(2)) : "";
+    if (!host.empty()) {
+      given.affinity = host;  // is bound to the host of this name
+      given.affinity_mode = PinMode::kRequired;
+    }
     if (chance(25)) given.delay = Millis(1 + roll(5000));
     if (chance(20)) given.expires_at = now() + given.delay + Millis(1 + roll(8000));
     const auto* twin = model.living(given.unique_key);
@@ -55,6 +66,7 @@ class RandomWalkTest : public StoreTest {
     entry.tenant = given.tenant;
     entry.unique_key = given.unique_key;
     entry.needs_gpu = !given.placement.empty();
+    entry.host = host;
     entry.available_at = now() + given.delay;
     entry.expires_at = given.expires_at;
     model.pushed(std::move(entry));
@@ -67,8 +79,9 @@ class RandomWalkTest : public StoreTest {
     EXPECT_EQ(s.jobs().expirePending(9999), model.expirePending(now()));
     WorkerTraits traits;
     if (has_gpu) traits.capabilities = {"gpu"};
+    if (chance(70)) traits.node = hostName(roll(2));
     const auto taken = s.jobs().claim(*s.pools().find(PoolId("p")), worker, traits, max);
-    EXPECT_EQ(idsOf(taken), model.claim(worker, has_gpu, max, now()));
+    EXPECT_EQ(idsOf(taken), model.claim(worker, has_gpu, traits.node, max, now()));
     for (const Job& each : taken) {
       if (auto* entry = model.find(each.id.str())) entry->token = each.lease_token;
     }
@@ -78,7 +91,7 @@ class RandomWalkTest : public StoreTest {
     auto* entry = anyJob();
     if (entry == nullptr) return;
     const auto answer = s.jobs().claimOne(*s.pools().find(PoolId("p")), "w0", {}, JobId(entry->id));
-    ASSERT_EQ(answer.has_value(), model.claimable(*entry, false, now()));
+    ASSERT_EQ(answer.has_value(), model.claimable(*entry, false, "", now()));
     if (!answer) return;
     model.take(*entry, "w0", now());
     entry->token = answer->lease_token;
@@ -250,6 +263,17 @@ class RandomWalkTest : public StoreTest {
     dice.seed(seed);
     setPool(with<PoolSettings>([](auto& s) { s.per_tenant_concurrency = JobModel::kTenantLimit; }));
     registerWorker(newWorker("with-gpu", "", {"gpu"}));
+    for (int host = 0; host < 2; ++host) {
+      const std::string name = hostName(host);
+      registerWorker(newWorker("on-" + name, name));
+      for (const char* tenant : {"", "t0", "t1", "t2"}) {
+        const PutAffinity op{.key = name,
+                             .tenant = tenant,
+                             .holder = {Holder::Kind::kHost, name},
+                             .by = {.is_admin = true}};
+        write([&](Store& s) { run(op, s).value(); });
+      }
+    }
     begin = lastEvent();
     for (int done = 0; done < kOperations && !HasFailure();) {
       const int together = 1 + roll(4);
@@ -278,6 +302,7 @@ class RandomWalkTest : public StoreTest {
 };
 MUSTER_ON_EVERY_BACKEND(RandomWalkTest);
 
+// Keys of jobs stay with their hosts all the way.
 TEST_P(RandomWalkTest, agreesWithTheModelAllTheWay) { walk(20'260'301); }
 
 }  // namespace

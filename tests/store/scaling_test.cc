@@ -1,3 +1,5 @@
+#include "models/operations/hosts.h"
+#include "models/operations/resources.h"
 #include "tests/store/store_fixture.h"
 
 namespace muster::test {
@@ -18,6 +20,14 @@ class ScalingTest : public StoreTest {
     settings.scaling_mode = mode;
     settings.worker_mode = worker_mode;
     settings.min_workers = min_workers;
+    setPool(settings);
+  }
+  void setTarget(std::int64_t number) {
+    PoolSettings settings;
+    settings.template_name = "t";
+    settings.scaling_mode = "target";
+    settings.worker_mode = "loop";
+    settings.target_workers = number;
     setPool(settings);
   }
   std::string launchLoopWorker() {
@@ -100,6 +110,64 @@ TEST_P(ScalingTest, loopWorkersToSpareAreStoppedByTheFewestSeenForAMinute) {
   EXPECT_EQ(statusOf(oldest), "terminating") << "the longest idle first";
   EXPECT_EQ(state().terminating, 2);
   EXPECT_EQ(check().to_drain, 0) << "a new minute begins";
+}
+
+TEST_P(ScalingTest, workers_that_hold_resources_are_stopped_last) {
+  setScaling("target", "loop");
+  setTarget(3);
+  const std::string holding = launchLoopWorker();
+  clock.advance(Millis(10));
+  const std::string busy = launchLoopWorker();
+  clock.advance(Millis(10));
+  const std::string idle = launchLoopWorker();
+  write([&](Store& s) {
+    NewResource made;
+    made.type = "session";
+    made.holder = {Holder::Kind::kWorker, holding};
+    run(RegisterResource{made}, s).value();
+  });
+  push();
+  ASSERT_EQ(claim(1, busy).size(), 1U);
+  setTarget(2);
+  EXPECT_EQ(check().to_drain, 1);
+  EXPECT_EQ(statusOf(idle), "terminating");
+  setTarget(1);
+  EXPECT_EQ(check().to_drain, 1);
+  EXPECT_EQ(statusOf(busy), "terminating") << "it ends its job";
+  setTarget(0);
+  EXPECT_EQ(check().to_drain, 1);
+  EXPECT_EQ(statusOf(holding), "terminating");
+}
+
+TEST_P(ScalingTest, nobody_is_launched_on_a_host_over_its_disk_limit) {
+  setScaling("queue", "once");
+  push();
+  const auto report = [&](const std::string& host, std::int64_t in_use) {
+    clock.advance(Seconds(1));
+    write([&](Store& s) {
+      SyncHost op{.host = host, .folder_id = "f-" + host, .data_dir = "/d"};
+      op.complete = true;
+      op.disk_bytes_in_use = in_use;
+      run(op, s).value();
+    });
+  };
+  const auto decide = [this] {
+    return write([](Store& s) {
+      auto scaling = s.scaling();
+      const ScaleState now = scaling.state(*pool(s));
+      return decideScale(now, scaling.limits(*pool(s), now), scaling.config(*pool(s)));
+    });
+  };
+  const std::int64_t limit = rules.resources.max_disk_bytes;
+  report("there", limit + 1);
+  report("here", limit);
+  EXPECT_EQ(decide().to_launch, 1) << "it is another that has too much";
+  report("here", limit + 1);
+  const ScaleDecision held_back = decide();
+  EXPECT_EQ(held_back.to_launch, 0);
+  EXPECT_EQ(held_back.binding_limit, binding_limit::kResourcePressure) << held_back.reason;
+  report("here", 0);
+  EXPECT_EQ(decide().to_launch, 1);
 }
 
 TEST_P(ScalingTest, aMinuteWithAMomentOfNeedBeginsAnew) {

@@ -8,10 +8,16 @@
 #include <set>
 
 #include "models/clock.h"
+#include "models/operations/artifacts.h"
+#include "models/operations/jobs.h"
+#include "models/operations/resources.h"
 #include "models/store/sql/load_history.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/storage.h"
 #include "tests/store/backend.h"
+#include "tests/store/flow_fixture.h"
 #include "tests/store/flow_uses.h"
+#include "tests/store/resource_uses.h"
 #include "tests/store/sqlite_statement_log.h"
 
 namespace muster::test {
@@ -114,6 +120,74 @@ void useEverything(Storage& storage) {
   ASSERT_TRUE(done) << done.error().detail;
 }
 
+// Refs, artifacts and inputs of flows, from push to the end of the job and beyond.
+void useRefs(Storage& storage) {
+  const auto unit = [&](const std::function<void(Store&)>& work) {
+    const Status done = storage.writeAndWait(work);
+    ASSERT_TRUE(done) << done.error().detail;
+  };
+  const PoolId pool("refs");
+  std::vector<Job> held;
+  const auto hold = [&](Store& s) {
+    held = s.jobs().claim(*s.pools().find(pool), "w", {}, 10);
+    ASSERT_FALSE(held.empty());
+  };
+  const auto put = [&](Store& s, const Job& job, const std::string& name) {
+    NewResource given;
+    given.type = "note";
+    given.holder = {Holder::Kind::kExternal, ""};
+    given.uri = "s3://b/" + name;
+    run(RegisterArtifact{job.id, job.lease_token, name, given}, s).value();
+  };
+  unit([&](Store& s) {
+    NewResource given;
+    given.id = "r";
+    given.type = "note";
+    given.holder = {Holder::Kind::kExternal, ""};
+    given.uri = "s3://b/r";
+    run(RegisterResource{given}, s).value();
+    NewJob job{.data = "1"};
+    job.refs = {{"r", "", ""}};
+    run(PushJobs{pool, {job}}, s).value();
+  });
+  unit(hold);
+  unit([&](Store& s) {
+    const Job& job = held.at(0);
+    run(LeaseResource{.name = "r", .job = job.id, .lease_token = job.lease_token}, s).value();
+    put(s, job, "a");
+    s.jobs().fail(job.id, {job.lease_token, ""}, {}).value();
+  });
+  unit([&](Store& s) {
+    const JobId id = held.at(0).id;
+    s.jobs().cancel(id, "").value();
+    s.jobs().retry(id).value();
+    auto row = ResourceRows(s.session).find("r").value();
+    ResourceRows(s.session).evict(row, resource_reason::kDeleted, true);
+    EXPECT_EQ(ResourceRefs(s.session).endReaders(row.seq, 10), 1);
+    EXPECT_FALSE(s.jobs().retry(id));
+    EXPECT_TRUE(s.jobs().remove(id));
+  });
+  CreateFlow flow;
+  flow.jobs = flowJobs("a @refs; b after a @refs");
+  flow.jobs[1].inputs = {{"a", "", "", false}};
+  FlowId made;
+  unit([&](Store& s) { made = run(flow, s)->flow.id; });
+  for (const std::string result : {"1", "2"}) {
+    unit(hold);
+    unit([&](Store& s) {
+      put(s, held.at(0), "x");
+      const std::string handed = R"([{"name":"n","inline":false,"resource_id":"none"}])";
+      s.jobs().complete(held.at(0).id, {held.at(0).lease_token, ""}, result, handed).value();
+      s.jobs().complete(held.at(0).id, {held.at(0).lease_token, ""}, result, handed).value();
+    });
+  }
+  unit([&](Store& s) {
+    while (run(SettleFlows{}, s)->more) continue;
+    EXPECT_TRUE(run(DeleteFlow{made}, s));
+    while (run(SettleFlows{}, s)->more) continue;
+  });
+}
+
 class SqliteQueryPlanTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -122,15 +196,20 @@ class SqliteQueryPlanTest : public testing::Test {
     {
       StorageOptions options;
       options.url = "sqlite:" + file;
+      FakeBlobs blobs;
+      options.rules.resources = rulesForUses(blobs);
       auto storage = openStorage(options, clock_).value();
       useEverything(*storage);
       useFlows(*storage, 3);
+      useResources(*storage, blobs, 3);
+      useRefs(*storage);
     }
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     for (const std::string& sql : log.texts()) {
       const bool looks_for_rows = sql.find("WHERE") != std::string::npos;
-      const bool of_schema = sql.starts_with("CREATE") || sql.find("sqlite_") != std::string::npos;
+      const bool of_schema =
+          sql.find("CREATE ") != std::string::npos || sql.find("sqlite_") != std::string::npos;
       if (looks_for_rows && !of_schema) plans_[sql] = plan(db, sql);
     }
     sqlite3_close(db);
@@ -199,6 +278,29 @@ TEST_F(SqliteQueryPlanTest, claimAndUpkeepEachHaveTheirIndex) {
       {{"DELETE FROM pool_load", "ORDER BY at"}, "pool_load_at"},
       {{"DELETE FROM pool_hours", "ORDER BY hour"}, "pool_hours_hour"},
       {{"max(at)"}, "pool_load_looks"},
+      {{"SELECT r.resource_seq", "r.uid = ?1"}, "sqlite_autoindex_resources_1"},
+      {{"SELECT r.resource_seq", "r.scope =", "ORDER BY r.resource_seq LIMIT"},
+       "resources_of_scope"},
+      {{"SELECT r.resource_seq", "r.holder = ?3"}, "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.holder = ?1", "r.state = ?2"}, "resources_held "},
+      {{"SELECT r.resource_seq", "r.holder = ?1", "r.resource_seq > ?2 AND r.resource_seq <="},
+       "resources_of_holder"},
+      {{"SELECT r.resource_seq", "r.holder = ?1", "ORDER BY r.last_used_at"},
+       "resources_held_idle"},
+      {{"SELECT r.resource_seq", "r.holder = ?1", "r.state = 'evicting'"}, "resources_held "},
+      {{"SELECT worker_id, held_until"}, "workers_leaving"},
+      {{"FROM hosts h WHERE h.host = ?1"}, "workers_of_host"},
+      {{"SELECT r.resource_seq", "r.job_id ="}, "resources_of_job"},
+      {{"SELECT r.resource_seq", "r.sha256 ="}, "resources_same"},
+      {{"SELECT r.resource_seq", "ORDER BY r.expires_at"}, "resources_due"},
+      {{"SELECT r.resource_seq", "r.place_id = ", "ORDER BY r.last_used_at"}, "resources_idle "},
+      {{"SELECT r.resource_seq", "ORDER BY r.uploaded_at"}, "resources_uploads"},
+      {{"DELETE FROM resources", "changed_at <"}, "resources_gone"},
+      {{"sum(coalesce(size_bytes", "uploaded_at"}, "resources_uploads_of_place"},
+      {{"sum(size_bytes)", "'evicting'"}, "resources_evicting"},
+      {{"FROM blobs", "ORDER BY doomed_at"}, "blobs_doomed"},
+      {{"DELETE FROM resource_leases", "ORDER BY expires_at"}, "resource_leases_due"},
+      {{"DELETE FROM resource_leases", "worker_id ="}, "resource_leases_of_worker"},
       {{"webhook_deliveries", "ORDER BY next_at"}, "webhook_deliveries_due"},
       {{"webhook_deliveries", "status <> 'delivered'"}, "webhook_deliveries_open"},
       {{"DELETE FROM webhook_deliveries", "finished_at <"}, "webhook_deliveries_finished"},
@@ -266,12 +368,12 @@ TEST(SqliteStatementsTest, aCircuitIsOnlyLookedAtWhenJobsFail) {
 }
 
 TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
-  // Tables with a row for each pool, tenant, node or webhook may be looked through, live workers,
-  // deliveries that are pending, what is left to settle, and a piece that was cut before or came
-  // with the statement.
+  // Tables with a row for each pool, tenant, node, host or webhook may be looked through, live
+  // workers, deliveries that are pending, what is left to settle, and a piece that was cut before
+  // or came with the statement.
   const std::set<std::string> small = {"l", "lanes",    "tenants",   "pools", "distributed_nodes",
                                        "w", "CONSTANT", "json_each", "piece", "held",
-                                       "e"};
+                                       "e", "h",        "n"};
   ASSERT_GT(plans_.size(), 50U) << "the log saw too little";
   for (const auto& [sql, lines] : plans_) {
     for (const std::string& line : lines) {
@@ -279,6 +381,7 @@ TEST_F(SqliteQueryPlanTest, noStatementReadsAWholeTableOrSortsIt) {
                            line.find("USING INDEX workers_running") != std::string::npos ||
                            line.find("INDEX flow_jobs_todo") != std::string::npos ||
                            line.find("INDEX flows_todo") != std::string::npos ||
+                           line.find("INDEX resources_missed") != std::string::npos ||
                            line.find("INDEX webhook_deliveries_due") != std::string::npos;
       // In the order of an index, and no further than the first.
       const bool of_one = sql.starts_with("SELECT (SELECT available_at") &&

@@ -14,13 +14,16 @@ TEST(Describe, givesEveryCodeANameOfItsOwn) {
   std::set<std::string_view> names;
   for (int code = 0; code <= kLastCode; ++code) {
     const ErrorKind& kind = describe(static_cast<ErrorCode>(code));
-    EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
+    // A quota has two answers under one name: it would fit later, or never.
+    if (static_cast<ErrorCode>(code) != ErrorCode::kQuotaTooSmall) {
+      EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
+    }
     EXPECT_TRUE(std::all_of(kind.name.begin(), kind.name.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || c == '_';
     })) << kind.name;
     EXPECT_FALSE(kind.title.empty()) << kind.name;
   }
-  EXPECT_EQ(names.size(), static_cast<std::size_t>(kLastCode) + 1);
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(kLastCode));
 }
 
 TEST(Describe, givesTheStatusTheApiPromises) {

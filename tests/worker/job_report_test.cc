@@ -20,6 +20,18 @@ JobEnd endOf(JobEnd::Kind kind, int code, const std::string& output = {},
   return end;
 }
 
+JobEnd notTaken(const std::string& why) {
+  JobEnd end = endOf(JobEnd::Kind::kNotTaken, 0);
+  end.fault = why;
+  return end;
+}
+
+JobEnd spilled(const std::string& output) {
+  JobEnd end = endOf(JobEnd::Kind::kExited, 0, output);
+  end.result_is_artifact = true;
+  return end;
+}
+
 std::string shown(const std::optional<JobReport>& report) {
   return report ? report->verb + " " + report->body : "nothing";
 }
@@ -55,6 +67,12 @@ TEST(JobReports, say_how_the_command_ended) {
       {endOf(Kind::kNotReady, 0, "", "cannot read the results of upstream jobs"),
        R"(fail {"lease_token":"t","error":"cannot read the results of upstream jobs",)"
        R"("retryable":true})"},
+      {endOf(Kind::kMissing, 0, "", "the input r is gone"),
+       R"(fail {"lease_token":"t","error":"the input r is gone",)"
+       R"("error_class":"resource_missing","retryable":false})"},
+      {notTaken("an output has no name"),
+       R"(fail {"lease_token":"t","error":"an output has no name","exit_code":0})"},
+      {spilled(std::string(101, 'x')), R"(complete {"lease_token":"t"})"},
       {endOf(Kind::kNotStarted, EACCES),
        R"(fail {"lease_token":"t","error":"cannot start 'prog': Permission denied",)"
        R"("exit_code":126})"},

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <ostream>
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_bar.h"
+#include "app/cli/resource_view.h"
 #include "app/log/system_clock.h"
 #include "models/json/json_writer.h"
 #include "models/store/storage.h"
@@ -12,6 +14,32 @@
 #include "models/store_url.h"
 
 namespace muster {
+namespace {
+
+std::string asJson(const CopiedStore& copied) {
+  JsonWriter json;
+  json.beginObject().key("tables").beginArray();
+  for (const CopiedTable& table : copied.tables) {
+    json.beginObject().field("name", table.name).field("rows", table.rows);
+    json.field("sha256", table.checksum).endObject();
+  }
+  json.endArray().key("blobs").beginObject();
+  json.field("count", copied.blobs).field("bytes", copied.blob_bytes).key("place_ids").beginArray();
+  for (const std::string& place : copied.places) json.value(place);
+  return json.endArray().endObject().endObject().take();
+}
+
+// What the new service needs beside its store.
+std::string blobsText(const CopiedStore& copied) {
+  if (copied.blobs == 0) return {};
+  return fmt::format(
+      "files of resources: {} ({}), which stay in their folder; set blob_dir of the new service to "
+      "it (its file `id` says {})\n",
+      copied.blobs, bytesText(static_cast<std::uint64_t>(copied.blob_bytes)),
+      fmt::join(copied.places, " or "));
+}
+
+}  // namespace
 
 int run(const CopyCommand& command, const Environment&, Terminal& terminal) {
   constexpr std::size_t kWidth = 30;
@@ -32,22 +60,17 @@ int run(const CopyCommand& command, const Environment&, Terminal& terminal) {
     return kExitFailed;
   }
   if (terminal.json) {
-    JsonWriter json;
-    json.beginObject().key("tables").beginArray();
-    for (const CopiedTable& table : *copied) {
-      json.beginObject().field("name", table.name).field("rows", table.rows);
-      json.field("sha256", table.checksum).endObject();
-    }
-    terminal.out << json.endArray().endObject().take() << "\n";
+    terminal.out << asJson(*copied) << "\n";
     return kExitOk;
   }
-  for (const CopiedTable& table : *copied) {
+  for (const CopiedTable& table : copied->tables) {
     terminal.out << fmt::format("{:<16} {:>10}  {}\n", table.name, table.rows,
                                 table.checksum.substr(0, 12));
   }
   terminal.err << fmt::format(
       "copied and compared; start the service with --store {} (and its password)\n",
       withoutPassword(command.to));
+  terminal.err << blobsText(*copied);
   return kExitOk;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/commands.h"
+#include "app/cli/resource_view.h"
 #include "app/cli/table.h"
 #include "models/json/json_writer.h"
 
@@ -21,6 +22,7 @@ constexpr std::chrono::milliseconds kSlowFlush{20};
 constexpr Millis kOffClock{2000};
 constexpr std::chrono::days kRenewalDue{14};
 constexpr Millis kSettledBy = Seconds(60);
+constexpr double kWhole = 100;  // percent
 
 Check judgeMigrations(const tl::expected<MigrationPlan, std::string>& plan, bool is_postgres,
                       bool pgbouncer_on) {
@@ -99,9 +101,61 @@ Check judgeUnsettled(const StoreFindings::Unsettled& left) {
           "settled' in its log"};
 }
 
-std::string bytesText(std::uint64_t bytes) {
-  if (bytes < kLittle) return fmt::format("{} MiB", bytes / kMiB);
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kLittle));
+std::string resourcesText(std::int64_t count) {
+  return fmt::format("{} resource{}", count, count == 1 ? "" : "s");
+}
+
+// Whether what the store says is stored is in the folder.
+Check judgeFiles(const StoreFindings::Resources& found, bool is_postgres) {
+  const std::string name = "resources";
+  if (found.missing + found.damaged > 0) {
+    return {name, CheckVerdict::kFail,
+            fmt::format("of {} stored here {} without a file and {} with one of another length, "
+                        "like '{}'",
+                        resourcesText(found.stored), found.missing, found.damaged, found.example),
+            "put the files back from a backup of the folder; what cannot be brought back, delete: "
+            "muster resources delete ID"};
+  }
+  const std::int64_t unreachable = is_postgres ? found.nowhere : found.elsewhere;
+  if (unreachable > 0) {
+    return {
+        name, is_postgres ? CheckVerdict::kWarn : CheckVerdict::kFail,
+        fmt::format("{} with bytes in a folder that no service has, like the one with the id {}",
+                    resourcesText(unreachable), found.other_place),
+        "let `blob_dir` name that folder (its file `id` says which it is), or bring it here"};
+  }
+  std::string detail =
+      fmt::format("{} stored here, each with its file", resourcesText(found.stored));
+  if (found.elsewhere > 0) detail += fmt::format("; {} in folders of other nodes", found.elsewhere);
+  return {name, CheckVerdict::kOk, detail};
+}
+
+Check judgeRoom(std::int64_t bytes, std::int64_t most_bytes, int high_pct) {
+  const auto text = [](std::int64_t value) { return bytesText(static_cast<std::uint64_t>(value)); };
+  Check check{"room for blobs", CheckVerdict::kOk,
+              fmt::format("{} of {} are in use", text(bytes), text(most_bytes))};
+  const double level = static_cast<double>(most_bytes) * high_pct / kWhole;
+  if (bytes > 0 && static_cast<double>(bytes) >= level) {
+    check.verdict = CheckVerdict::kWarn;
+    check.hint =
+        "release what is not needed any more, or raise resource_max_disk_bytes; what jobs or "
+        "leases use is not evicted, and new uploads get 503 store_full";
+  }
+  return check;
+}
+
+Check judgeUploads(const StoreFindings::Resources& found) {
+  if (found.silent_uploads == 0) {
+    return {"uploads", CheckVerdict::kOk,
+            found.uploads == 0 ? "none is open" : fmt::format("{} open", found.uploads)};
+  }
+  const auto since = std::chrono::floor<Seconds>(found.silent_for.value_or(Millis(0)));
+  return {
+      "uploads", CheckVerdict::kWarn,
+      fmt::format("{} of {} got no part for longer than upload_ttl_seconds, one for {} s",
+                  found.silent_uploads, found.uploads, since.count()),
+      "start the service, whose leader gives them up; if it runs, look for 'tick failed' in its "
+      "log"};
 }
 
 }  // namespace
@@ -167,6 +221,30 @@ std::vector<Check> judgeStore(const StoreFindings& found, bool is_postgres, Dura
     checks.push_back(judgeSessions(*found.shared_sessions, found.pgbouncer_on));
   }
   return checks;
+}
+
+Check judgeBlobFolder(const BlobFolderState& state) {
+  Check check{"blobs", CheckVerdict::kOk, state.path};
+  if (!state.fault.empty()) {
+    check.verdict = CheckVerdict::kFail;
+    check.detail += ": " + state.fault;
+    check.hint = "give it to the service's user, or correct `blob_dir`";
+  } else if (!state.exists) {
+    check.detail += ", which the service makes at its start";
+  } else if (state.is_open) {
+    check.verdict = state.can_be_closed ? CheckVerdict::kWarn : CheckVerdict::kFail;
+    check.detail += ": other users of this machine can look into it";
+    check.hint = state.can_be_closed
+                     ? "the service closes it at its start; before: chmod go= " + state.path
+                     : "the service cannot close it and does not start: give it to its user";
+  }
+  return check;
+}
+
+std::vector<Check> judgeResources(const StoreFindings::Resources& found, bool is_postgres,
+                                  std::int64_t most_bytes, int high_pct) {
+  return {judgeFiles(found, is_postgres), judgeRoom(found.blob_bytes, most_bytes, high_pct),
+          judgeUploads(found)};
 }
 
 int doctorExit(const std::vector<Check>& checks) {

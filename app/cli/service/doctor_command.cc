@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "app/blobs/blob_folder.h"
 #include "app/cli/commands.h"
 #include "app/cli/service/doctor_checks.h"
 #include "app/launch/program_beside.h"
@@ -72,19 +73,38 @@ void checkDisk(const std::string& name, fs::path folder, Checks& checks) {
   }
 }
 
+void add(std::vector<Check> more, Checks& checks) {
+  for (Check& check : more) checks.push_back(std::move(check));
+}
+
+// The folder of blobs; `found` is what the store says of it, if it could be asked.
+void checkBlobs(const Settings& settings, const BlobFolderState& folder, const StoreFindings& found,
+                Checks& checks) {
+  checks.push_back(judgeBlobFolder(folder));
+  checkDisk("disk of blobs", folder.path, checks);
+  if (!found.resources || !folder.fault.empty()) return;
+  add(judgeResources(*found.resources, isPostgres(settings.store), settings.resource_max_disk_bytes,
+                     settings.resource_high_watermark_pct),
+      checks);
+}
+
 void checkStore(const Settings& settings, Checks& checks) {
   const SystemClock clock;
+  const std::string folder = blobFolder(settings);
+  const BlobFolderState blobs = folder.empty() ? BlobFolderState{} : lookAtBlobFolder(folder);
+  const BlobFolderView view{blobs.place_id,
+                            [&folder](const std::string& sum) { return blobLength(folder, sum); },
+                            settings.upload_ttl};
   const bool is_postgres = isPostgres(settings.store);
   const auto path = is_postgres ? settings.store : sqlitePath(settings.store);
   StoreFindings found;
   if (!path) {
     found.fault = path.error();
   } else {
-    found = is_postgres ? probePostgres(*path, clock) : probeSqlite(*path, clock);
+    found = is_postgres ? probePostgres(*path, clock, &view) : probeSqlite(*path, clock, &view);
   }
-  for (Check& check : judgeStore(found, is_postgres, settings.durability)) {
-    checks.push_back(std::move(check));
-  }
+  add(judgeStore(found, is_postgres, settings.durability), checks);
+  if (!folder.empty()) checkBlobs(settings, blobs, found, checks);
   if (path && !is_postgres && *path != ":memory:") {
     checkDisk("disk of store", fs::absolute(*path).parent_path(), checks);
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "models/store/postgres/postgres_connection.h"
+#include "models/store/resource_probe.h"
 #include "models/store/store_probe.h"
 #include "models/store/unsettled_probe.h"
 #include "models/store_url.h"
@@ -48,7 +49,8 @@ Millis clockAhead(PostgresConnection& db, const Clock& clock) {
 
 }  // namespace
 
-StoreFindings probePostgres(const std::string& url, const Clock& clock) {
+StoreFindings probePostgres(const std::string& url, const Clock& clock,
+                            const BlobFolderView* blobs) {
   StoreFindings found;
   auto place = postgresPlace(url);
   if (!place) {
@@ -70,7 +72,9 @@ StoreFindings probePostgres(const std::string& url, const Clock& clock) {
     found.migrations = planMigrations(db, kPostgresMigrations);
     db.rollback();
     if (hasAllMigrations(found)) {
-      found.unsettled = probeUnsettled(db, clock.now() - *found.clock_ahead);
+      const Time now = clock.now() - *found.clock_ahead;
+      found.unsettled = probeUnsettled(db, now);
+      if (blobs != nullptr) found.resources = probeResources(db, now, *blobs);
       db.rollback();
     }
     found.shared_sessions = sharesSessions(db, *place);

@@ -7,10 +7,14 @@
 #include <set>
 #include <unordered_map>
 
+#include "models/json/flow_json.h"
+#include "models/json/job_json.h"
 #include "models/json/json_writer.h"
 #include "models/policy/flow_graph.h"
 #include "models/policy/flow_start.h"
+#include "models/store/sql/flow_inputs.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/sql_array.h"
 
@@ -35,16 +39,18 @@ constexpr Sql kKnownJobsOneByOne{MUSTER_KNOWN_JOBS(
     "CROSS JOIN LATERAL (SELECT * FROM flow_jobs f WHERE " MUSTER_IS_KNOWN " LIMIT 1) f ")};
 #define MUSTER_INSERT_PLACES                                                                   \
   "INSERT INTO flow_jobs (children_open, children_failed, children_cancelled, todo, told_to, " \
-  "seq, flow_seq, parent_seq, depth, name, body_hash, may_fail, delay_ms, remaining, ended_as) "
+  "seq, flow_seq, parent_seq, depth, name, body_hash, may_fail, delay_ms, remaining, "         \
+  "ended_as, inputs) "
 constexpr Sql kInsertPlace{MUSTER_INSERT_PLACES
-                           "VALUES (0, 0, 0, 0, 0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
+                           "VALUES (0, 0, 0, 0, 0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
 constexpr Sql kInsertPlaces{
     MUSTER_INSERT_PLACES
     "SELECT 0, 0, 0, 0, 0, p.seq, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), "
-    "p.name, p.body_hash, p.may_fail, p.delay_ms, p.remaining, p.ended_as "
+    "p.name, p.body_hash, p.may_fail, p.delay_ms, p.remaining, p.ended_as, p.inputs "
     "FROM unnest(CAST($1 AS BIGINT[]), CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), "
-    "CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[])) "
-    "AS p (seq, name, body_hash, may_fail, delay_ms, remaining, ended_as)"};
+    "CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), "
+    "CAST($11 AS TEXT[])) "
+    "AS p (seq, name, body_hash, may_fail, delay_ms, remaining, ended_as, inputs)"};
 constexpr Sql kInsertEdges{
     "INSERT INTO flow_edges (upstream_seq, downstream_seq, condition) "
     "SELECT d.c0, d.c1, d.c2 FROM /*rows $1 3*/ d"};
@@ -65,6 +71,7 @@ std::string bodyHash(const NewFlowJob& job) {
   std::sort(edges.begin(), edges.end());
   std::string text = job.pool.str();
   for (const std::string& edge : edges) text += '\n' + edge;
+  if (!job.inputs.empty()) text += '\n' + writeFlowInputs(job.inputs);
   return sha256Hex(text, '\n' + job.job.data);
 }
 
@@ -90,7 +97,7 @@ int FlowAdding::depthOf(std::int64_t job) {
 }
 
 void FlowAdding::adopt(FlowRow& row, const JobRow& job) {
-  s_.db.post(kInsertPlace, job.seq, row.seq, 0, 1, job.job.id.str(), "", 0, 0, 0, 0);
+  s_.db.post(kInsertPlace, job.seq, row.seq, 0, 1, job.job.id.str(), "", 0, 0, 0, 0, SqlValue());
   s_.db.post(kLink, numberList({&job.seq, 1}), job_link::kInFlow);
   s_.db.post(kAddToFlow, row.seq, 1, 0, 0, 1, job.job.pool);
   row = *FlowRows(s_).at(row.seq);
@@ -208,6 +215,7 @@ Result<FlowAdding::Plan> FlowAdding::plan(const FlowRow& row, const Level& level
   }
   if (auto ok = planPools(plan, more_pools); !ok) return tl::unexpected(std::move(ok).error());
   if (auto ok = checkUniqueKeys(plan.jobs); !ok) return tl::unexpected(std::move(ok).error());
+  if (auto ok = planRefs(plan, level); !ok) return tl::unexpected(std::move(ok).error());
   return plan;
 }
 
@@ -233,15 +241,59 @@ Status FlowAdding::planPools(Plan& plan, std::span<const PoolId> more_pools) {
   return missing > 0 ? Pools(s_).checkRoom(missing) : Status();
 }
 
+Status FlowAdding::planRefs(Plan& plan, const Level& level) {
+  ResourceRefs refs(s_);
+  Pool to_be_made;
+  to_be_made.settings = s_.rules.pool_defaults;
+  for (Planned& job : plan.jobs) {
+    NewJob& given = job.given.job;
+    const bool has_refs = mayHaveRefs(given);
+    if (!has_refs && given.affinity.empty()) continue;
+    const auto& known = plan.pools.at(job.given.pool.str());
+    const Pool& pool = known ? *known : to_be_made;
+    const std::string pointer = fmt::format("/jobs/{}", job.place);
+    if (has_refs && *pool.settings.payload_refs) {
+      if (auto ok = addPayloadRefs(given, pointer); !ok) return ok;
+    }
+    const std::string& tenant = given.tenant.empty() ? level.tenant : given.tenant;
+    auto found = refs.resolve(pool, given, tenant, pointer);
+    if (!found) return tl::unexpected(std::move(found).error());
+    job.refs = *std::move(found);
+    if (job.remaining > 0) continue;  // where it is to run is worked out when it is unblocked
+    auto ok = Pins(s_).check(pool, given, tenant, Pins::refsOf(given, job.refs, pointer), pointer);
+    if (!ok) return ok;
+  }
+  return {};
+}
+
+void FlowAdding::giveResources(FlowJobsAdded& reply, std::span<Planned> jobs) {
+  ResourceRefs refs(s_);
+  std::vector<JobRow> with_inputs;
+  std::map<std::int64_t, std::size_t> places;
+  for (Planned& job : jobs) {
+    if (!job.refs.empty()) refs.add(job.row.seq, job.refs, !isFinished(job.row.job.status));
+    if (job.row.job.status != JobStatus::kPending || job.given.inputs.empty()) continue;
+    places.emplace(job.row.seq, job.place);
+    with_inputs.push_back(std::move(job.row));
+  }
+  if (!with_inputs.empty()) {
+    FlowInputs(s_).give(with_inputs);
+    for (const JobRow& row : with_inputs) reply.jobs[places.at(row.seq)].status = row.job.status;
+  }
+  refs.settle();
+}
+
 JobRow FlowAdding::newRow(const Planned& planned, const Level& level, const Pool& pool,
                           const std::string& traceparent) {
   NewJob given = planned.given.job;
   if (given.tenant.empty()) given.tenant = level.tenant;
   if (!planned.given.has_priority && level.priority) given.priority = *level.priority;
   if (given.traceparent.empty()) given.traceparent = traceparent;
-  JobRow row = Jobs(s_).newRow(pool, given);
-  row.links = job_link::kInFlow;
+  JobRow row = Jobs(s_).newRow(pool, given, Pins::refsOf(given, planned.refs, ""));
+  row.links |= job_link::kInFlow;
   if (!planned.given.edges.empty()) row.links |= job_link::kHasUpstream;
+  if (!planned.given.inputs.empty()) row.links |= job_link::kHasInputs;
+  if (ResourceRefs::keepsAny(planned.refs)) row.links |= job_link::kHasRefs;
   if (planned.ended_as != EndedAs::kItself) {
     row.job.status = JobStatus::kCancelled;
     row.job.finished_at = s_.now;
@@ -303,6 +355,7 @@ FlowJobsAdded FlowAdding::write(FlowRow& row, const Level& level, Plan plan,
     }
     s_.db.post(kAddToFlow, row.seq, count, blocked, cancelled, level.parent == 0 ? open : 0,
                fmt::format("{}", fmt::join(pools, " ")));
+    giveResources(reply, plan.jobs);
     row = *FlowRows(s_).at(row.seq);
   }
   reply.flow = row.flow;
@@ -311,13 +364,14 @@ FlowJobsAdded FlowAdding::write(FlowRow& row, const Level& level, Plan plan,
 
 void FlowAdding::insertPlaces(const FlowRow& row, const Level& level,
                               std::span<const Planned> planned) {
-  SqlArray seqs, names, hashes, may_fail, delays, remaining, ended_as;
+  SqlArray seqs, names, hashes, may_fail, delays, remaining, ended_as, inputs;
   for (const Planned& job : planned) {
+    const std::string wanted = writeFlowInputs(job.given.inputs);
     const auto delay = std::chrono::duration_cast<Millis>(job.given.job.delay).count();
     if (!s_.db.hasPeers()) {
       s_.db.post(kInsertPlace, job.row.seq, row.seq, level.parent, level.depth, job.given.name,
                  job.body_hash, job.given.may_fail, delay, job.remaining,
-                 static_cast<int>(job.ended_as));
+                 static_cast<int>(job.ended_as), orNull(wanted));
       continue;
     }
     seqs.addOrNull(std::optional(job.row.seq));
@@ -327,10 +381,12 @@ void FlowAdding::insertPlaces(const FlowRow& row, const Level& level,
     delays.addOrNull(std::optional(delay));
     remaining.addOrNull(std::optional(job.remaining));
     ended_as.addOrNull(std::optional(static_cast<int>(job.ended_as)));
+    inputs.addOrNull(wanted);
   }
   if (!s_.db.hasPeers()) return;
   s_.db.post(kInsertPlaces, seqs.text(), row.seq, level.parent, level.depth, names.text(),
-             hashes.text(), may_fail.text(), delays.text(), remaining.text(), ended_as.text());
+             hashes.text(), may_fail.text(), delays.text(), remaining.text(), ended_as.text(),
+             inputs.text());
 }
 
 void FlowAdding::insertEdges(std::span<const Planned> planned, const KnownJobs& known) {

@@ -10,6 +10,7 @@
 
 #include "models/operations/flows.h"
 #include "models/store/sql/flow_rows.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/session.h"
 
 namespace muster {
@@ -63,8 +64,13 @@ class FlowAdding {
     std::int64_t remaining = 0;
     EndedAs ended_as = EndedAs::kItself;
     JobRow row = {};
+    std::vector<ResourceRefs::Found> refs = {};
   };
   std::vector<FieldError> faultsOf(const Level& level, std::span<const NewFlowJob> jobs);
+  // Where jobs must or should run follows from what is found here, too.
+  Status planRefs(Plan& plan, const Level& level);
+  // The new jobs keep what they refer to, and those that wait for nothing find their inputs.
+  void giveResources(FlowJobsAdded& reply, std::span<Planned> jobs);
   Status planPools(Plan& plan, std::span<const PoolId> more_pools);
   JobRow newRow(const Planned& planned, const Level& level, const Pool& pool,
                 const std::string& traceparent);

@@ -7,7 +7,10 @@
 #include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_refs.h"
+#include "models/store/sql/resource_rows.h"
 
 namespace muster {
 namespace {
@@ -46,8 +49,13 @@ constexpr Sql kRemovePayloads{MUSTER_REMOVE_THESE("job_payloads", "seq")};
 constexpr Sql kRemoveResults{MUSTER_REMOVE_THESE("job_results", "seq")};
 constexpr Sql kRemoveAttempts{MUSTER_REMOVE_THESE("attempts", "seq")};
 constexpr Sql kRemoveCallbacks{MUSTER_REMOVE_THESE("flow_callbacks", "seq")};
+constexpr Sql kRemovePins{MUSTER_REMOVE_THESE("job_pins", "seq")};
 constexpr Sql kRemoveFlowJobs{MUSTER_REMOVE_THESE("flow_jobs", "seq")};
 constexpr Sql kRemoveEdges{MUSTER_REMOVE_THESE("flow_edges", "upstream_seq")};
+constexpr Sql kOfScopeOfFlow{
+    MUSTER_SELECT_RESOURCE
+    "WHERE r.scope = $1 AND r.scope <> '' AND r.state IN ('uploading', 'active', 'stale', "
+    "'evicting') AND r.state <> 'evicting' ORDER BY r.resource_seq LIMIT $2"};
 constexpr Sql kRemoveFlow{"DELETE FROM flows WHERE flow_seq = $1"};
 
 constexpr Sql kOverdue{
@@ -127,8 +135,24 @@ void FlowEnding::pushCallbacks(const FlowRow& row) {
       if (!saved) continue;
       pool = saved->pool;
     }
-    const auto pushed = Jobs(s_).push(**pool, callback.job, job_link::kIsCallback);
+    ResourceRefs refs(s_);
+    auto found = refs.resolve(**pool, callback.job, callback.job.tenant, "");
+    const bool keeps = found && ResourceRefs::keepsAny(*found);
+    const auto pushed = Jobs(s_).push(
+        **pool, callback.job, job_link::kIsCallback | (keeps ? job_link::kHasRefs : 0),
+        found ? Pins::refsOf(callback.job, *found, "") : std::vector<PinRef>());
     if (!pushed.created) continue;
+    if (keeps) {
+      refs.add(pushed.seq, *found);
+      refs.settle();
+    }
+    if (!found) {  // there is nobody to be told but the job itself
+      const Error& error = found.error();
+      auto made = Jobs(s_).load(pushed.job.id, false);
+      Jobs(s_).poisonWaiting(*made, error.fields.empty()
+                                        ? describe(error.code).name
+                                        : std::string_view(error.fields.front().code));
+    }
     JobFlow told;
     told.id = row.flow.id;
     told.flow_name = row.flow.name;
@@ -150,11 +174,13 @@ int FlowEnding::removeSome(FlowRow& row, int most) {
   const auto seqs = readNumbers(s_.db.query(kNextOfFlow, row.seq, most));
   const std::string list = numberList(seqs);
   if (!seqs.empty()) {
-    bool has_callbacks = false;
+    bool has_callbacks = false, has_pins = false;
     for (const JobRow& job : Jobs::readAll(s_.db.query(kJobsOfThese, list))) {
       s_.countGone(job, job.job.status);
       has_callbacks = has_callbacks || (job.links & job_link::kIsCallback) != 0;
+      has_pins = has_pins || (job.links & job_link::kHasPin) != 0;
     }
+    if (has_pins) s_.db.post(kRemovePins, list);
     if (has_callbacks) s_.db.post(kRemoveCallbacks, list);  // that added children
     s_.ended.clear();                                       // nothing waits for them
     for (const Sql& statement : {kRemoveJobs, kRemovePayloads, kRemoveResults, kRemoveAttempts,
@@ -162,8 +188,23 @@ int FlowEnding::removeSome(FlowRow& row, int most) {
       s_.db.post(statement, list);
     }
   }
-  if (seqs.size() < static_cast<std::size_t>(most)) s_.db.post(kRemoveFlow, row.seq);
-  return static_cast<int>(seqs.size());
+  const int left = most - static_cast<int>(seqs.size());
+  if (left <= 0) return most;
+  ResourceRefs(s_).settle();
+  const int released = releaseScope(row, left);
+  if (released < left) s_.db.post(kRemoveFlow, row.seq);
+  return most - left + released;
+}
+
+// What is used goes with its last user.
+int FlowEnding::releaseScope(const FlowRow& row, int most) {
+  std::vector<ResourceRow> found;
+  {
+    auto rows = s_.db.query(kOfScopeOfFlow, "flow:" + row.flow.id.str(), most);
+    while (rows.next()) found.push_back(ResourceRows::read(*rows));
+  }
+  for (ResourceRow& each : found) ResourceRows(s_).evict(each, resource_reason::kScopeReleased);
+  return static_cast<int>(found.size());
 }
 
 std::int64_t FlowEnding::endOverdue(int limit) {

@@ -29,6 +29,8 @@ class FlowEnding {
   std::int64_t removeOld(Time before, int limit);
 
  private:
+  // Resources of the flow, at most so many; how many.
+  int releaseScope(const FlowRow& row, int most);
   void pushCallbacks(const FlowRow& row);
 
   Session& s_;

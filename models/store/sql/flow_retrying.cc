@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 
+#include "models/store/sql/flow_inputs.h"
 #include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -144,6 +147,20 @@ Status FlowRetrying::checkUniqueKeys(const FlowRow& row, const FlowRetryPlan& pl
   return {};
 }
 
+Status FlowRetrying::checkResources(const FlowRetryPlan& plan) {
+  ResourceRefs refs(s_);
+  refs.settle();
+  std::vector<std::int64_t> jobs;
+  for (const auto& job : plan.put_back) jobs.push_back(job.seq);
+  const std::span<const std::int64_t> all(jobs);
+  for (std::size_t first = 0; first < all.size(); first += kMarkedAtOnce) {
+    const auto gone =
+        refs.goneAmong(all.subspan(first, std::min(kMarkedAtOnce, all.size() - first)));
+    if (!gone.empty()) return refs.checkLivesAgain(gone.front());
+  }
+  return {};
+}
+
 void FlowRetrying::mark(const FlowRow& row, const std::vector<FlowJobState>& jobs,
                         const FlowRetryPlan& plan) {
   inPieces(s_, kMarkPutBack, plan.put_back,
@@ -191,6 +208,7 @@ Result<std::int64_t> FlowRetrying::retry(FlowRow& row,
     const auto jobs = readStates(s_, row.seq);
     plan = planFlowRetry(jobs, readEdges(s_, row.seq, jobs), chosen);
     if (auto ok = checkUniqueKeys(row, plan); !ok) return tl::unexpected(std::move(ok).error());
+    if (auto ok = checkResources(plan); !ok) return tl::unexpected(std::move(ok).error());
     mark(row, jobs, plan);
   }
   if (had_ended) {
@@ -219,8 +237,18 @@ int FlowRetrying::putBack(FlowRow& row, int most) {
                         static_cast<EndedAs>(rows->integer(kRemainingColumn + 1))});
     }
   }
+  std::vector<std::int64_t> looks_anew;
+  for (const Marked& item : marked) {
+    if ((item.job.links & job_link::kHasInputs) != 0) looks_anew.push_back(item.job.seq);
+  }
+  ResourceRefs refs(s_);
+  if (!looks_anew.empty()) {
+    refs.settle();  // what ended is counted with what it found then
+    refs.forgetInputs(looks_anew);
+  }
   NumberRows put_back, cancelled_again;
   std::vector<std::int64_t> seqs;
+  std::vector<JobRow> with_inputs;
   std::int64_t blocked = 0, poisoned = 0, cancelled = 0;
   for (Marked& item : marked) {
     Job& job = item.job.job;
@@ -241,15 +269,23 @@ int FlowRetrying::putBack(FlowRow& row, int most) {
     job.attempts = 0;
     s_.countMove(item.job, was, job.status);
     Jobs(s_).emit(event_type::kJobRetried, item.job, waits ? R"({"blocked":true})" : "");
+    const bool has_inputs = (item.job.links & job_link::kHasInputs) != 0;
+    if (has_inputs && !waits) with_inputs.push_back(item.job);
   }
   s_.ended.clear();  // what was cancelled again is counted in its level
   if (!put_back.empty()) s_.db.post(kPutBack, put_back.text(), s_.now);
   if (!cancelled_again.empty()) s_.db.post(kCancelAgain, cancelled_again.text());
+  refs.settle();
   if (!seqs.empty()) {
     s_.db.post(kUnmark, numberList(seqs));
     s_.db.post(kCountPutBack, row.seq, blocked, poisoned, cancelled);
   }
   if (seqs.size() < static_cast<std::size_t>(most)) s_.db.post(kAllPutBack, row.seq);
+  if (!with_inputs.empty()) {
+    FlowInputs(s_).give(with_inputs);
+    FlowSettling(s_).settleEnded();
+    refs.settle();
+  }
   row = *FlowRows(s_).at(row.seq);
   if (row.todo != FlowTodo::kNothing) FlowRows(s_).leaveUnsettled();
   return static_cast<int>(seqs.size());

@@ -20,7 +20,7 @@ class FlowRetrying {
   // Puts back every job that ended otherwise than done, or only those chosen and what depends on
   // them, up to kPutBackAtOnce in this transaction; how many in all. A flow that has ended runs
   // again, in its next round, with `deadline` or without one. kNotRetryable while the flow is being
-  // cancelled, kUniqueKeyTaken, and then nothing has changed.
+  // cancelled, kUniqueKeyTaken, kResourceGone, and then nothing has changed.
   Result<std::int64_t> retry(FlowRow& row, const std::optional<std::vector<std::int64_t>>& chosen,
                              std::optional<Millis> deadline = {});
   // The next of the jobs that are to be put back; how many.
@@ -28,6 +28,8 @@ class FlowRetrying {
 
  private:
   Status checkUniqueKeys(const FlowRow& row, const FlowRetryPlan& plan);
+  // Of the jobs that would live again: kResourceGone.
+  Status checkResources(const FlowRetryPlan& plan);
   void mark(const FlowRow& row, const std::vector<FlowJobState>& jobs, const FlowRetryPlan& plan);
 
   Session& s_;

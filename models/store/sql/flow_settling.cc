@@ -5,9 +5,11 @@
 
 #include "models/json/json_writer.h"
 #include "models/store/sql/flow_ending.h"
+#include "models/store/sql/flow_inputs.h"
 #include "models/store/sql/flow_retrying.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -112,7 +114,7 @@ constexpr Sql kRenumberParent{
     "UPDATE flow_jobs SET parent_seq = $2 WHERE parent_seq = $1 "
     "AND flow_seq = (SELECT p.flow_seq FROM flow_jobs p WHERE p.seq = $2)"};
 
-constexpr int kMarkedAtOnce = 250;
+constexpr int kToldMarkedAtOnce = 250;
 
 }  // namespace
 
@@ -283,10 +285,31 @@ bool FlowSettling::changeJobs(Changes& changes) {
   }
   std::sort(unblocked.begin(), unblocked.end(),
             [](const JobRow& a, const JobRow& b) { return a.seq < b.seq; });
-  for (const JobRow& row : unblocked) {
+  auto inputs = FlowInputs(s_).find(unblocked);
+  NumberRows without;
+  for (JobRow& row : unblocked) {
     s_.countMove(row, JobStatus::kBlocked, JobStatus::kPending);
+    FlowChange& flow = changes.flows[changes.flow_of.at(row.seq)];
+    const auto found = inputs.find(row.seq);
+    if (found != inputs.end() && !found->second.refs.reason.empty()) {
+      Jobs(s_).poisonWaiting(row, found->second.refs.reason);
+      count(flow, JobStatus::kBlocked, JobStatus::kPoisoned);
+      flow.fail_fast = flow.fail_fast || found->second.ends_flow;
+      const bool has_children = (row.links & job_link::kHasChildren) != 0;
+      without.add(row.seq, 0, has_children ? 1 : 0, 0, 0, 0,
+                  has_children ? -1 : static_cast<int>(FlowJobTodo::kTellVerdict), -1);
+      continue;
+    }
     Jobs(s_).emit(event_type::kJobUnblocked, row);
-    count(changes.flows[changes.flow_of.at(row.seq)], JobStatus::kBlocked, JobStatus::kPending);
+    count(flow, JobStatus::kBlocked, JobStatus::kPending);
+    if (found != inputs.end()) {
+      changes.inputs.emplace(row.seq, std::move(found->second.refs.refs));
+    }
+  }
+  if (!without.empty()) {
+    s_.ended.clear();  // these are marked
+    s_.db.post(kChangeFlowJobs, without.text());
+    marked = true;
   }
   return marked;
 }
@@ -303,6 +326,7 @@ void FlowSettling::write(Changes& changes) {
     auto rows = s_.db.query(kChangeFlows, list.text());
     while (rows.next()) unsettled = unsettled || rows->integer(0) != 0;
   }
+  for (const auto& [seq, inputs] : changes.inputs) ResourceRefs(s_).addInputs(seq, inputs);
   if (unsettled) FlowRows(s_).leaveUnsettled();
 }
 
@@ -366,7 +390,7 @@ void FlowSettling::renumberGone(std::span<const std::int64_t> jobs) {
 int FlowSettling::tellMarked(FlowJobTodo todo, int most) {
   std::vector<Wanted> wanted;
   {
-    auto rows = s_.db.query(kMarked, static_cast<int>(todo), std::min(most, kMarkedAtOnce));
+    auto rows = s_.db.query(kMarked, static_cast<int>(todo), std::min(most, kToldMarkedAtOnce));
     while (rows.next()) {
       wanted.push_back({rows->integer(0),
                         todo == FlowJobTodo::kTellEdges ? rows->integer(1) : std::int64_t{0},
@@ -412,10 +436,11 @@ SettleFlows::Reply FlowSettling::step(int most) {
     } else if (auto removed = flows.firstWith(FlowTodo::kRemove)) {
       reply.settled += std::max(1, FlowEnding(s_).removeSome(*removed, left));
     } else {
-      return reply;
+      break;
     }
   }
-  reply.more = hasUnsettled();
+  ResourceRefs(s_).settle();  // so that the next unit of the transaction sees who uses what
+  reply.more = reply.settled >= most && hasUnsettled();
   return reply;
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/operations/flows.h"
 #include "models/policy/flow_retry.h"
+#include "models/policy/ref_rules.h"
 #include "models/policy/verdict.h"
 #include "models/store/sql/flow_rows.h"
 #include "models/store/sql/session.h"
@@ -23,8 +24,9 @@ constexpr int kMostSettled = 1000;  // edges in one commit
 // of a parent whose last child has one, the end of a flow) and what is too much for one commit is
 // marked, and done by step().
 //
-// Rows are locked in the order: jobs that are cancelled, flow_jobs, jobs that are unblocked, flows;
-// each by their numbers. Units that change flows in any other way run alone.
+// Rows are locked in the order: jobs that are cancelled, flow_jobs, jobs that are unblocked, flows,
+// and then resources (ResourceRefs::settle); each by their numbers. Units that change flows in any
+// other way run alone.
 class FlowSettling {
  public:
   explicit FlowSettling(Session& session) : s_(session) {}
@@ -89,6 +91,7 @@ class FlowSettling {
     std::map<std::int64_t, FlowChange> flows;
     std::map<std::int64_t, Cancelled> cancelled;   // downstream jobs
     std::map<std::int64_t, std::int64_t> flow_of;  // downstream jobs that may be unblocked
+    std::map<std::int64_t, std::vector<InputRefs::Ref>> inputs;  // of those that were
   };
   static void count(FlowChange& flow, JobStatus from, JobStatus to);
   // The verdict of the job goes to its level, and along its edges; how many of them.

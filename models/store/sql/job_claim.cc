@@ -7,7 +7,9 @@
 #include "models/store/sql/flow_upstream.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_refs.h"
 #include "models/store/sql/sql_array.h"
 #include "models/worker.h"
 
@@ -77,7 +79,10 @@ std::pair<std::optional<Time>, std::optional<Time>> Jobs::firstDue() {
 void Jobs::attachClaimed(std::span<Row> rows) {
   const bool plain =
       std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.links == 0; });
-  if (!plain) FlowRows(s_).attachClaimed(rows);
+  if (plain) return;
+  FlowRows(s_).attachClaimed(rows);
+  Pins(s_).attach(rows);
+  ResourceRefs(s_).attach(rows);
 }
 
 bool Jobs::mayClaim(const std::string& worker) const {
@@ -85,7 +90,15 @@ bool Jobs::mayClaim(const std::string& worker) const {
   if (known == s_.ahead.claimers.end()) return false;
   if (!known->second) return !s_.rules.strict_workers;
   const std::string& status = known->second->status;
-  return status != worker_status::kTerminating && !worker_status::isEnded(status);
+  return status != worker_status::kTerminating && !worker_status::isEnded(status) &&
+         !isOverLimit(known->second->use, s_.rules.resources.workerLimits());
+}
+
+// Of a worker that is foretold to claim.
+std::vector<std::string> Jobs::pinsOf(const PoolId& pool, const std::string& worker) {
+  const auto known = s_.ahead.claimers.find(worker);
+  const bool is_known = known != s_.ahead.claimers.end() && known->second;
+  return Pools(s_).pinsOf(pool, worker, is_known ? known->second->traits.node : std::string());
 }
 
 void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& first) {
@@ -95,7 +108,7 @@ void Jobs::takeHeads(const Lane& lane, const Pool& pool, const std::string& firs
   std::erase_if(s_.ahead.claims, [&](const Wish& wish) {
     if (wish.pool != pool.id) return false;
     reached = reached || wish.worker == first;
-    if (reached && mayClaim(wish.worker)) {
+    if (reached && mayClaim(wish.worker) && pinsOf(pool.id, wish.worker).empty()) {
       workers.add(wish.worker);
       tokens.add(s_.random.token());
       ++count;
@@ -132,7 +145,7 @@ std::optional<Jobs::Row> Jobs::takeHead(const Lane& lane, const Pool& pool,
 }
 
 std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
-                             const WorkerTraits& traits, int max) {
+                             const WorkerTraits& traits, int max, bool only_pinned) {
   std::vector<Job> jobs;
   if (*pool.settings.paused) return jobs;
   Circuits circuits(s_);
@@ -146,13 +159,14 @@ std::vector<Job> Jobs::claim(const Pool& pool, const std::string& worker,
     s_.due_until = s_.now;
   }
   const auto& lanes = Pools(s_).knownLanes(pool.id);
-  if (lanes.empty()) return jobs;
-  const Lane& lane = lanes.front();
-  if (lanes.size() > 1 || !lane.tenant.empty() || !lane.placement.empty()) {
-    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max);
+  const auto pins = Pools(s_).pinsOf(pool.id, worker, only_pinned ? std::string() : traits.node);
+  if ((lanes.empty() || only_pinned) && pins.empty()) return jobs;
+  if (lanes.size() != 1 || !pins.empty() || !lanes.front().isPlain()) {
+    jobs = claimInTurn(pool, worker, traits, allowed ? 1 : max, pins, only_pinned);
     if (allowed && !jobs.empty()) circuits.probes(pool, jobs.front().id);
     return jobs;
   }
+  const Lane& lane = lanes.front();
   if (max == 1 && !allowed && s_.db.hasPeers()) {
     auto row = takeHead(lane, pool, worker);
     if (!row) return jobs;
@@ -227,21 +241,40 @@ Result<Job> Jobs::claimOne(const Pool& pool, const std::string& worker, const Wo
       return refuse(*obstacle);
     }
   }
+  if (const auto obstacle = Pins(s_).obstacle(*row, worker, traits.node)) {
+    return refuse(*obstacle);
+  }
   if (!job.tenant.empty() &&
       claimedBy(pool.id, job.tenant) >= *pool.settings.per_tenant_concurrency) {
     return refuse("the tenant's limit is reached");
   }
-  if (Pools(s_).hasTenants(pool.id)) s_.lockLimits();
+  const bool has_key = (row->links & job_link::kHasKey) != 0;
+  if (has_key || !job.tenant.empty() || Pools(s_).hasTenants(pool.id)) s_.lockLimits();
   // Not before: others pass over a row that is locked, also when it is refused here.
   const std::int64_t version = job.version;
   row = hold(id, true);
   if (!row || row->job.version != version) {
     throw StoreError(StoreError::Kind::kConflict, "another has changed the job meanwhile");
   }
+  if (has_key && !Pins(s_).mayTake(*row, worker, traits.node)) {
+    return refuse("the job is pinned to " + Pins(s_).holderOf(*row));
+  }
   if (allowed) circuits.probes(pool, id);
+  row->pinned = isPinnedTo(*row, worker, traits.node);
   take(*row, pool, worker, s_.random.token());
   attachClaimed({&*row, 1});
   return std::move(row->job);
+}
+
+bool Jobs::isPinnedTo(const Row& row, const std::string& worker, const std::string& node) {
+  if ((row.links & (job_link::kHasRefs | job_link::kHasKey)) == 0) return false;
+  Pools pools(s_);
+  for (const std::string& pin : pools.pinsOf(row.job.pool, worker, node)) {
+    const auto& lanes = pools.pinnedLanes(row.job.pool, pin);
+    const auto is_its = [&](const Lane& lane) { return lane.id == row.lane; };
+    if (std::any_of(lanes.begin(), lanes.end(), is_its)) return true;
+  }
+  return false;
 }
 
 void Jobs::take(Row& row, const Pool& pool, const std::string& worker, const std::string& token) {
@@ -268,7 +301,7 @@ void Jobs::serve(const Row& row) {
   PoolTurns* turns = s_.turns.find(row.job.pool);
   if (turns != nullptr && turns->queue.knows(row.lane)) {
     turn = turns->queue.serve(row.lane, {row.job.priority, row.seq});
-  } else if (Pools(s_).hasTenants(row.job.pool)) {
+  } else if (!row.job.tenant.empty() || Pools(s_).hasTenants(row.job.pool)) {
     s_.turns.drop(row.job.pool);
     auto last = s_.db.query(kLastTurn, row.job.pool);
     last.next();

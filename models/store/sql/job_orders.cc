@@ -1,16 +1,21 @@
 // Jobs at an operator's word: cancelled, tried again, removed.
+#include "models/json/json_writer.h"
 #include "models/store/sql/circuits.h"
 #include "models/store/sql/flow_retrying.h"
 #include "models/store/sql/flow_rows.h"
 #include "models/store/sql/flow_settling.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
 
 constexpr Sql kCancelWaiting{
     "UPDATE jobs SET status = 'cancelled', delayed = 0, finished_at = $2, reason = $3, "
+    "version = version + 1 WHERE seq = $1 AND status IN ('blocked', 'pending')"};
+constexpr Sql kPoisonWaiting{
+    "UPDATE jobs SET status = 'poisoned', delayed = 0, finished_at = $2, reason = $3, "
     "version = version + 1 WHERE seq = $1 AND status IN ('blocked', 'pending')"};
 constexpr Sql kRequestCancel{
     "UPDATE jobs SET cancel_requested = 1, reason = $2, version = version + 1 "
@@ -26,6 +31,7 @@ constexpr Sql kDeleteJob{"DELETE FROM jobs WHERE seq = $1"};
 constexpr Sql kDeletePayload{"DELETE FROM job_payloads WHERE seq = $1"};
 constexpr Sql kDeleteResult{"DELETE FROM job_results WHERE seq = $1"};
 constexpr Sql kDeleteAttempts{"DELETE FROM attempts WHERE seq = $1"};
+constexpr Sql kDeletePin{"DELETE FROM job_pins WHERE seq = $1"};
 constexpr Sql kDeleteCallback{"DELETE FROM flow_callbacks WHERE seq = $1"};
 
 }  // namespace
@@ -39,6 +45,18 @@ void Jobs::cancelWaiting(Row& row, std::string_view event, const std::string& re
   job.reason = reason;
   job.version += 1;
   emit(event, row);
+}
+
+void Jobs::poisonWaiting(Row& row, std::string_view reason) {
+  Job& job = row.job;
+  s_.db.post(kPoisonWaiting, row.seq, s_.now, reason);
+  s_.countMove(row, job.status, JobStatus::kPoisoned);
+  job.status = JobStatus::kPoisoned;
+  job.finished_at = s_.now;
+  job.reason = reason;
+  job.version += 1;
+  emit(event_type::kJobPoisoned, row,
+       JsonWriter().beginObject().field("reason", reason).endObject().take());
 }
 
 Result<Job> Jobs::cancel(const JobId& id, const std::string& reason) {
@@ -95,6 +113,7 @@ Result<Job> Jobs::retryInFlow(Row& row) {
 
 Result<Job> Jobs::retry(const JobId& id) {
   FlowSettling(s_).settleEnded();
+  ResourceRefs(s_).settle();
   auto row = hold(id, true);
   if (!row) return tl::unexpected(noJob(id));
   Job& job = row->job;
@@ -106,7 +125,13 @@ Result<Job> Jobs::retry(const JobId& id) {
     return muster::fail(ErrorCode::kNotRetryable,
                         "job " + twin->str() + " lives with the same unique_key");
   }
+  if ((row->links & job_link::kHasRefs) != 0) {
+    if (auto ok = ResourceRefs(s_).checkLivesAgain(row->seq); !ok) {
+      return tl::unexpected(std::move(ok).error());
+    }
+  }
   retryRow(*row);
+  ResourceRefs(s_).settle();  // so that the next unit of the transaction sees who uses what
   return std::move(job);
 }
 
@@ -120,6 +145,7 @@ void Jobs::removeRow(const Row& row) {
   s_.db.post(kDeleteResult, row.seq);
   s_.db.post(kDeleteAttempts, row.seq);
   if ((row.links & job_link::kIsCallback) != 0) s_.db.post(kDeleteCallback, row.seq);
+  if ((row.links & job_link::kHasPin) != 0) s_.db.post(kDeletePin, row.seq);
   s_.countGone(row, row.job.status);
 }
 

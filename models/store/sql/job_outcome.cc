@@ -5,7 +5,9 @@
 #include "models/json/job_json.h"
 #include "models/json/json_writer.h"
 #include "models/policy/retry.h"
+#include "models/store/sql/affinities.h"
 #include "models/store/sql/circuits.h"
+#include "models/store/sql/job_artifacts.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
@@ -21,17 +23,23 @@ constexpr Sql kComplete{MUSTER_COMPLETE_JOB
                         "WHERE seq = $1 AND status = 'claimed' AND lease_token = $2"};
 // The same, and what the jobs are then, in one step: for the holders on a database that is far
 // away. Only a claimed job has a lease that ends; to ask for its status would let PostgreSQL walk
-// all that are claimed in place of finding these.
+// all that are claimed in place of finding these. A job with artifacts (links 256) is looked at
+// before it is done.
 #define MUSTER_COMPLETE_JOBS(from, where)                                    \
   MUSTER_COMPLETE_JOB                                                        \
   "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS h(id, token)" from \
   " WHERE j.id = h.id COLLATE \"C\" AND j.lease_token = h.token "            \
   "AND j.lease_expires_at IS NOT NULL "                                      \
+  "AND (j.links IS NULL OR (j.links & 256) = 0) "                            \
   "AND ($4 = CAST('' AS TEXT) OR j.pool_id = $4)" where " RETURNING " MUSTER_JOB_COLUMNS
 constexpr Sql kCompleteState{MUSTER_COMPLETE_JOBS("", "")};
 constexpr Sql kCompleteFull{MUSTER_COMPLETE_JOBS(", job_payloads p", " AND p.seq = j.seq")
                                 MUSTER_PAYLOAD_OF_UNFINISHED};
 constexpr Sql kInsertResult{"INSERT INTO job_results (seq, result, artifacts) VALUES ($1, $2, $3)"};
+// With what was reported, where more is shown.
+constexpr Sql kInsertMerged{
+    "INSERT INTO job_results (seq, result, artifacts, handed) VALUES ($1, $2, $3, $4)"};
+constexpr Sql kHandedOf{"SELECT handed FROM job_results WHERE seq = $1 AND handed IS NOT NULL"};
 constexpr Sql kEndTry{
     "UPDATE jobs SET status = $3, delayed = $4, attempts = $5, crashes = $6, available_at = $7, "
     "finished_at = $8, claimed_by = NULL, claimed_at = NULL, lease_token = NULL, "
@@ -80,6 +88,7 @@ void Jobs::emit(std::string_view type, const Row& row, std::string details,
     const Millis since_due = s_.now - due.value_or(row.job.available_at);
     event.took = just_claimed ? since_due : s_.now - *row.job.claimed_at;
     if (!just_claimed) event.since_due = since_due;
+    event.pinned = just_claimed && row.pinned;
   }
   s_.emit(std::move(event));
 }
@@ -155,11 +164,17 @@ std::optional<Jobs::Row> Jobs::completeHeld(const JobId& id, const Reporter& by,
   return readRow(*rows, with_data);
 }
 
+bool Jobs::wasHanded(std::int64_t job, const std::string& artifacts) {
+  auto handed = s_.db.query(kHandedOf, job);
+  return handed.next() && handed->text(0) == artifacts;
+}
+
 Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
                            const std::optional<std::string>& result, const std::string& artifacts,
                            bool with_data) {
   std::optional<Row> held;
-  if (s_.db.hasPeers() && !by.lease_token.empty()) {
+  const bool names_resources = mayRegister(result, artifacts);
+  if (s_.db.hasPeers() && !by.lease_token.empty() && !names_resources) {
     held = completeHeld(id, by, with_data);
   }
   const bool completed = held.has_value();
@@ -173,16 +188,25 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
     }
     // Read anew: who waited for the row has it as it is now, but not yet the result beside it.
     Job finished = *find(id);
-    if (finished.result == result && finished.artifacts == artifacts) {
+    if (finished.result == result &&
+        (finished.artifacts == artifacts || wasHanded(held->seq, artifacts))) {
       return with_data ? std::move(finished) : std::move(job);
     }
     return muster::fail(ErrorCode::kAlreadyFinished, "the job is done with another result");
+  }
+  std::string shown = artifacts;
+  if (names_resources || (held->links & job_link::kHasArtifacts) != 0) {
+    auto kept = JobArtifacts(s_).keep(*held, result, artifacts);
+    if (!kept) return tl::unexpected(std::move(kept).error());
+    shown = *std::move(kept);
   }
   if (!completed) {
     s_.db.post(kComplete, held->seq, job.lease_token, s_.now);
     job.version += 1;
   }
-  if (result || !artifacts.empty()) {
+  if (shown != artifacts) {
+    s_.db.post(kInsertMerged, held->seq, result, shown, artifacts);
+  } else if (result || !artifacts.empty()) {
     s_.db.post(kInsertResult, held->seq, result, orNull(artifacts));
   }
   leaveClaimed(*held, JobStatus::kDone);
@@ -191,7 +215,7 @@ Result<Job> Jobs::complete(const JobId& id, const Reporter& by,
   job.finished_at = s_.now;
   job.lease_expires_at.reset();
   job.result = result;
-  job.artifacts = artifacts;
+  job.artifacts = std::move(shown);
   emit(event_type::kJobCompleted, *held);
   Circuits(s_).succeeded(job.pool);
   return std::move(job);
@@ -226,6 +250,13 @@ void Jobs::endTry(Row& row, const Ending& ending, const FailureReport& report) {
   s_.db.post(kEndTry, row.seq, job.lease_token, name(job.status), delayed, ending.attempts,
              job.crashes, job.available_at, job.finished_at, orNull(job.error), orNull(job.reason));
   leaveClaimed(row, ending.status);
+  const bool is_failure = ending.outcome != "released" && ending.outcome != "cancelled";
+  if (is_failure && (row.links & job_link::kHasKey) != 0) {
+    Affinities(s_).failedTry(row.seq, job.claimed_by);
+  }
+  if (ending.status == JobStatus::kPoisoned && (row.links & job_link::kHasArtifacts) != 0) {
+    JobArtifacts(s_).dropEarlier(row);
+  }
   // Names the try that ended, and its worker.
   emit(ending.event, row, endingDetails(job, ending, report), due);
 

@@ -4,6 +4,7 @@
 #include "models/json/job_json.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/sql_array.h"
 
@@ -93,7 +94,7 @@ std::optional<Jobs::Row> Jobs::liveTwin(const PoolId& pool, const std::string& u
   return std::nullopt;
 }
 
-Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given) {
+Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given, std::vector<PinRef> refs) {
   Row row;
   Job& job = row.job;
   job.id = JobId(s_.ids.next(s_.now));
@@ -113,21 +114,29 @@ Jobs::Row Jobs::newRow(const Pool& pool, const NewJob& given) {
   job.retry = given.retry;
   job.effect_key = sha256Hex(job.id.str(), job.data);
 
-  row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
+  if (given.affinity.empty() && refs.empty()) {
+    row.lane = Pools(s_).laneFor(pool.id, job.tenant, job.placement);
+  } else {
+    Pins(s_).wish(row, given, std::move(refs));
+  }
   return row;
 }
 
-Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given, std::int64_t links) {
+Jobs::Pushed Jobs::push(const Pool& pool, const NewJob& given, std::int64_t links,
+                        std::vector<PinRef> refs) {
   if (auto twin = liveTwin(pool.id, given.unique_key)) {
     return Pushed{std::move(twin->job), false};
   }
-  Row row = newRow(pool, given);
-  row.links = links;
+  Row row = newRow(pool, given, std::move(refs));
+  row.links |= links;
   insert({&row, 1});
   return Pushed{std::move(row.job), true, row.seq};
 }
 
 void Jobs::insert(std::span<Row> rows) {
+  for (Row& row : rows) {
+    if (row.wish) Pins(s_).choose(row);
+  }
   if (s_.db.hasPeers() && rows.size() > 1) {
     insertTogether(rows);
   } else {
@@ -145,6 +154,9 @@ void Jobs::insert(std::span<Row> rows) {
     const bool is_work = row.job.status == JobStatus::kPending;
     s_.countNew(row, row.job.status);
     emit(event_type::kJobCreated, row, is_work ? "" : R"({"blocked":true})");
+  }
+  for (Row& row : rows) {
+    if (row.wish) Pins(s_).keep(row);
   }
 }
 

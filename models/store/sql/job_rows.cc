@@ -7,6 +7,7 @@
 #include "models/store/sql/flow_rows.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/sql_array.h"
 
 namespace muster {
@@ -108,7 +109,8 @@ std::optional<Job> Jobs::find(const JobId& id) {
 }
 
 void Jobs::attachFlow(Row& row) {
-  if (row.links != 0) FlowRows(s_).attach(row);
+  if ((row.links & job_link::kOfFlows) != 0) FlowRows(s_).attach(row);
+  if ((row.links & job_link::kHasPin) != 0) Pins(s_).attach({&row, 1});
 }
 
 std::optional<std::string> Jobs::poolOf(const JobId& id) {
@@ -208,6 +210,7 @@ JobPage Jobs::list(const PoolId& pool, const JobFilter& filter, const std::strin
   };
   const auto finish = [&](bool is_last) {
     FlowRows(s_).attach(found);
+    Pins(s_).attach(found);
     if (!is_last) page.next_cursor = std::to_string(found.back().seq);
     for (Row& row : found) page.jobs.push_back(std::move(row.job));
     return page;

@@ -16,7 +16,8 @@
 #define MUSTER_JOB_COLUMNS MUSTER_JOB_COLUMNS_OF("j")
 
 // When the job became work: one of a flow may have waited for others before.
-#define MUSTER_WORK_SINCE "CASE WHEN j.links IS NULL THEN j.created_at ELSE j.available_at END"
+#define MUSTER_WORK_SINCE \
+  "CASE WHEN j.links IS NULL OR (j.links & 1) = 0 THEN j.created_at ELSE j.available_at END"
 
 #define MUSTER_SELECT_JOB "SELECT " MUSTER_JOB_COLUMNS " FROM jobs j "
 

@@ -3,6 +3,7 @@
 
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
+#include "models/store/sql/pins.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/sql_array.h"
 
@@ -12,11 +13,15 @@ namespace {
 #define MUSTER_CLAIMABLE                    \
   "status = 'pending' AND delayed = 0 AND " \
   "(expires_at IS NULL OR expires_at > $2) ORDER BY priority DESC, seq LIMIT "
-// The first job of each lane of the pool.
-constexpr Sql kFirstOfLanes{
-    "SELECT first.lane_id, j.priority, j.seq FROM (SELECT l.lane_id AS lane_id, "
-    "(SELECT seq FROM jobs WHERE lane_id = l.lane_id AND " MUSTER_CLAIMABLE
-    "1) AS seq FROM lanes l WHERE l.pool_id = $1) first JOIN jobs j ON j.seq = first.seq"};
+// The first job of each lane of the pool that anybody may serve, or of those of one holder.
+#define MUSTER_FIRST_OF_LANES(pin)                                              \
+  "SELECT first.lane_id, j.priority, j.seq FROM (SELECT l.lane_id AS lane_id, " \
+  "(SELECT seq FROM jobs WHERE lane_id = l.lane_id AND " MUSTER_CLAIMABLE       \
+  "1) AS seq FROM lanes l WHERE l.pool_id = $1 AND l.pin " pin                  \
+  ") first "                                                                    \
+  "JOIN jobs j ON j.seq = first.seq"
+constexpr Sql kFirstOfLanes{MUSTER_FIRST_OF_LANES("< 'a'")};
+constexpr Sql kFirstOfPinned{MUSTER_FIRST_OF_LANES("= $3")};
 constexpr Sql kTenants{"SELECT tenant, turn, claimed FROM tenants WHERE pool_id = $1"};
 // PostgreSQL: the first $3 jobs of each of these lanes that nobody holds.
 constexpr Sql kFreeHeadsOfLanes{MUSTER_SELECT_JOBS_THAT_FIT(
@@ -28,6 +33,14 @@ constexpr Sql kFreeHeadsOfLanes{MUSTER_SELECT_JOBS_THAT_FIT(
 constexpr Sql kRunningOnNode{
     "SELECT count(*) FROM jobs j JOIN workers w ON w.worker_id = j.claimed_by "
     "WHERE j.status = 'claimed' AND j.lane_id = $1 AND w.host = $2"};
+// The same of all lanes of holders, by their placement.
+constexpr Sql kPinnedOnNode{
+    "SELECT l.placement, count(*) FROM workers w JOIN jobs j ON j.claimed_by = w.worker_id "
+    "JOIN lanes l ON l.lane_id = j.lane_id WHERE w.host = $2 AND w.ended_at IS NULL "
+    "AND j.status = 'claimed' AND l.pool_id = $1 AND l.pin >= 'a' AND l.placement <> '' "
+    "GROUP BY l.placement"};
+
+constexpr std::size_t kMostPinGroups = 4096;  // of holders whose lanes are kept
 
 }  // namespace
 
@@ -40,7 +53,31 @@ std::int64_t Jobs::runningOnNode(const PoolId& pool, const std::string& node) {
     rows.next();
     running += rows->integer(0);
   }
+  if (!Pools(s_).hasPinned(pool)) return running;
+  auto rows = s_.db.query(kPinnedOnNode, pool, node);
+  while (rows.next()) {
+    if (parsePlacement(rows->text(0)).max_parallel_per_node) running += rows->integer(1);
+  }
   return running;
+}
+
+PoolTurns& Jobs::turnsFor(const Pool& pool, const std::vector<std::string>& pins,
+                          bool only_pinned) {
+  PoolTurns& turns = turnsOf(pool);
+  for (const std::string& pin : pins) {
+    if (turns.queue.knowsGroup(pin)) continue;
+    turns.queue.addGroup(pin);
+    for (const Lane& lane : Pools(s_).pinnedLanes(pool.id, pin)) {
+      s_.turns.laneAdded(pool.id, lane.id, lane.tenant, lane.rules, pin);
+    }
+    auto rows = s_.db.query(kFirstOfPinned, pool.id, s_.now, pin);
+    while (rows.next()) {
+      const std::int64_t lane = rows->integer(0);
+      if (turns.queue.knows(lane)) turns.queue.offer(lane, {rows->integer(1), rows->integer(2)});
+    }
+  }
+  turns.queue.select(pins, !only_pinned);
+  return turns;
 }
 
 PoolTurns& Jobs::turnsOf(const Pool& pool) {
@@ -48,7 +85,10 @@ PoolTurns& Jobs::turnsOf(const Pool& pool) {
   // What others found is locked, and passed over here though they may not choose it: they wait.
   s_.lockLimits();
   PoolTurns* known = s_.turns.find(pool.id);
-  if (known != nullptr && known->queue.limit() == limit) return *known;
+  if (known != nullptr && known->queue.limit() == limit && !known->outdated &&
+      known->queue.groups() < kMostPinGroups) {
+    return *known;
+  }
   s_.flushTenants();
   PoolTurns& turns = s_.turns.add(pool.id, limit);
   {
@@ -142,9 +182,10 @@ std::size_t Jobs::readHeads(const Pool& pool, PoolTurns& turns, Servable& may_se
 
 // One pass over the queue is enough: what is taken or corrected only ever moves back in it.
 std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
-                                   const WorkerTraits& traits, int max) {
+                                   const WorkerTraits& traits, int max,
+                                   const std::vector<std::string>& pins, bool only_pinned) {
   std::vector<Row> jobs;
-  PoolTurns& turns = turnsOf(pool);
+  PoolTurns& turns = turnsFor(pool, pins, only_pinned);
   Servable may_serve{*this, pool.id, turns, traits};
   std::string token;  // one for all
   const std::size_t most_bytes = s_.rules.max_answer_bytes;
@@ -175,10 +216,22 @@ std::vector<Job> Jobs::claimInTurn(const Pool& pool, const std::string& worker,
     }
     const std::size_t bytes = payloadBytes(rows.front().job);
     if (!jobs.empty() && taken + bytes > most_bytes) break;
-    taken += bytes;
     read_ahead -= std::min(read_ahead, bytes);
     Row row = std::move(rows.front());
     rows.pop_front();
+    row.pinned = !turns.queue.isOpen(at->lane);
+    if ((row.links & job_link::kHasKey) != 0) {
+      if (!Pins(s_).mayTake(row, worker, traits.node)) {
+        turns.queue.correct(at->lane, TurnQueue::Head{head.priority, head.seq + 1});
+        continue;
+      }
+      // If that bound its key, more jobs of the key may have come to the lanes of the worker. While
+      // these turns are up to date, turnsFor() gives the same.
+      const auto own = Pools(s_).pinsOf(pool.id, worker, traits.node);
+      const bool is_kept = !turns.outdated && turns.queue.groups() + own.size() < kMostPinGroups;
+      if (own != pins && is_kept && !only_pinned) turnsFor(pool, own);
+    }
+    taken += bytes;
     if (token.empty()) token = s_.random.token();
     take(row, pool, worker, token);
     may_serve.took(row.lane);

@@ -9,6 +9,7 @@
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_refs.h"
 
 namespace muster {
 namespace {
@@ -132,8 +133,12 @@ BulkStep Jobs::walk(const PoolId& pool, const BulkFilter& filter, const BulkPlac
 BulkStep Jobs::retryMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
                          int looks, std::int64_t most) {
   FlowSettling(s_).settleEnded();
+  ResourceRefs refs(s_);
+  refs.settle();
   std::map<std::int64_t, std::vector<std::int64_t>> in_flows;
   BulkStep step = walk(pool, filter, from, looks, most, [&](Row& row) {
+    // One that would not find what it refers to stays as it is.
+    if ((row.links & job_link::kHasRefs) != 0 && !refs.checkLivesAgain(row.seq)) return false;
     if ((row.links & job_link::kInFlow) != 0) {
       const auto flow = FlowRows(s_).ofJob(row.seq);
       if (flow) in_flows[flow->seq].push_back(row.seq);
@@ -150,12 +155,14 @@ BulkStep Jobs::retryMany(const PoolId& pool, const BulkFilter& filter, const Bul
     const auto count = FlowRetrying(s_).retry(*flow, jobs);
     if (!count) step.count -= static_cast<std::int64_t>(jobs.size());
   }
+  refs.settle();
   return step;
 }
 
 BulkStep Jobs::purgeMany(const PoolId& pool, const BulkFilter& filter, const BulkPlace& from,
                          int looks, std::int64_t most, bool with_flow_jobs) {
   FlowSettling(s_).settleEnded();
+  ResourceRefs(s_).settle();
   return walk(pool, filter, from, looks, most, [&](const Row& row) {
     if ((row.links & job_link::kInFlow) != 0 && !with_flow_jobs) return false;
     removeRow(row);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/job.h"
+#include "models/policy/pins.h"
 #include "models/pool.h"
 #include "models/result.h"
 #include "models/store/sql/session.h"
@@ -67,8 +68,11 @@ class Jobs {
     bool created;          // false: a living job has the same unique_key
     std::int64_t seq = 0;  // of one that was created
   };
-  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link.
-  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0);
+  // The caller has checked the job's times (expiresBeforeItBegins). `links` is a sum of job_link;
+  // `refs` say who has what the job refers to. One that nobody could run (Pins::check) ends at
+  // once.
+  Pushed push(const Pool& pool, const NewJob& job, std::int64_t links = 0,
+              std::vector<PinRef> refs = {});
   // How many bytes of data of jobs that have the unique_key of one of these already would be shown
   // if all of them were pushed: living ones, and earlier ones among these.
   std::size_t twinBytes(const PoolId& pool, const std::vector<NewJob>& jobs);
@@ -77,8 +81,9 @@ class Jobs {
   // served longest ago (those without a tenant count as one more), then in the order of creation;
   // passing over what is delayed, paused, not for this worker, or over its tenant's limit. Stops
   // before the job with which their payload would be more than the rules let an answer have.
+  // `only_pinned`: it has too much already, and gets nothing but what waits for it alone.
   std::vector<Job> claim(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
-                         int max);
+                         int max, bool only_pinned = false);
   // Takes this one; kNotFound, or kNotClaimable with the reason.
   Result<Job> claimOne(const Pool& pool, const std::string& worker, const WorkerTraits& traits,
                        const JobId& id);
@@ -147,7 +152,7 @@ class Jobs {
   // The job that lives with this key; one that has expired is ended here.
   std::optional<Row> liveTwin(const PoolId& pool, const std::string& unique_key);
   // As it is pushed; it is not in the store yet.
-  Row newRow(const Pool& pool, const NewJob& job);
+  Row newRow(const Pool& pool, const NewJob& job, std::vector<PinRef> refs = {});
   // Sets Job::flow where the job has to do with one.
   void attachFlow(Row& row);
   // The same for the worker that has claimed them.
@@ -156,6 +161,8 @@ class Jobs {
   // and gives them their numbers.
   void insert(std::span<Row> rows);
   void removeRow(const Row& row);
+  // A job that has not started can never run.
+  void poisonWaiting(Row& row, std::string_view reason);
   // `due` is when the try that ended could begin; not given: the job says it.
   void emit(std::string_view type, const Row& row, std::string details = {},
             std::optional<Time> due = {});
@@ -178,8 +185,12 @@ class Jobs {
   std::int64_t runningOnNode(const PoolId& pool, const std::string& node);
   // From a pool whose jobs are not all alike to the claim.
   std::vector<Job> claimInTurn(const Pool& pool, const std::string& worker,
-                               const WorkerTraits& traits, int max);
+                               const WorkerTraits& traits, int max,
+                               const std::vector<std::string>& pins, bool only_pinned);
   PoolTurns& turnsOf(const Pool& pool);
+  // The same for a worker that is these holders.
+  PoolTurns& turnsFor(const Pool& pool, const std::vector<std::string>& pins,
+                      bool only_pinned = false);
   struct Servable;
   std::size_t readHeads(const Pool& pool, PoolTurns& turns, Servable& may_serve,
                         const TurnQueue::Place& place, std::int64_t jobs, std::size_t bytes);
@@ -188,12 +199,17 @@ class Jobs {
   std::optional<Row> takeHead(const Lane& lane, const Pool& pool, const std::string& worker);
   void takeHeads(const Lane& lane, const Pool& pool, const std::string& first);
   bool mayClaim(const std::string& worker) const;
+  std::vector<std::string> pinsOf(const PoolId& pool, const std::string& worker);
   // The same for the end: the job as its holder left it.
   std::optional<Row> completeHeld(const JobId& id, const Reporter& by, bool with_data);
   void completeForetold();
+  // Whether it stands in a lane of the worker, or of its host.
+  bool isPinnedTo(const Row& row, const std::string& worker, const std::string& node);
   void take(Row& row, const Pool& pool, const std::string& worker, const std::string& token);
   // The job's tenant has had its turn.
   void serve(const Row& row);
+  // The job is done, and this is what was reported with it, where more is shown.
+  bool wasHanded(std::int64_t job, const std::string& artifacts);
   bool repeatsEnding(const Row& row, const Reporter& by, const std::string& outcome,
                      const std::string& error);
 

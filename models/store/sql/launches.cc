@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/json/json_writer.h"
+#include "models/store/sql/held_resources.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pools.h"
 #include "models/store/sql/workers.h"
@@ -162,6 +163,8 @@ std::optional<Worker> Launches::exited(const WorkerId& id, const ProcessEnd& end
       failed(*worker, end, "its workers crash on different jobs");
     }
     Workers(s_).end(*worker, worker_status::kTerminated, reason, report);
+  } else {
+    HeldResources(s_).workerEnded(*worker, true);
   }
   s_.emit(eventOf(event_type::kWorkerExited, *worker, endDetails(end, "")));
   if (end.clean() && worker->jobs_done > 0) forgetCrashes(*worker);
@@ -303,7 +306,7 @@ std::vector<RunningProcess> Launches::orphans(int limit) {
 void Launches::proveDead(const WorkerId& id) {
   const auto worker = Workers(s_).find(id);
   if (!worker || worker_status::isEnded(worker->status)) return;
-  Workers(s_).end(*worker, worker_status::kLost, "its process is gone");
+  Workers(s_).end(*worker, worker_status::kLost, "its process is gone", {}, true);
 }
 
 LaunchRecord Launches::record(const Pool& pool) {

@@ -21,8 +21,14 @@ std::vector<Placement> pendingForLaunched(Session& session, const Pool& pool);
 bool hasJobsBoundHere(Session& session, const Pool& pool);
 
 // Puts the jobs that cannot be placed into the stats, the largest groups with the reason. `jobs`
-// counts them by their placement (JSON).
+// counts them by their placement (JSON); `on_hosts` says of those that are pinned to a host to
+// which, and gives a lane of theirs.
+struct PinnedToHost {
+  std::string host;
+  std::int64_t lane = 0;
+};
 void tellUnplaceable(Session& session, PlacementSupply supply,
-                     const std::map<std::string, std::int64_t>& jobs, PoolStats& stats);
+                     const std::map<std::string, std::int64_t>& jobs,
+                     const std::map<std::string, PinnedToHost>& on_hosts, PoolStats& stats);
 
 }  // namespace muster

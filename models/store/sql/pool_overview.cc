@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "models/json/job_json.h"
+#include "models/policy/pins.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/pools.h"
@@ -16,7 +17,8 @@ constexpr Sql kLanesOfAll{
     "sum(c.poisoned), sum(c.cancelled), (SELECT " MUSTER_WORK_SINCE
     " FROM jobs j "
     "WHERE j.lane_id = l.lane_id AND j.status = 'pending' ORDER BY j.seq LIMIT 1), "
-    "sum(c.blocked) FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY l.lane_id"};
+    "sum(c.blocked), l.pin FROM lanes l JOIN lane_counts c ON c.lane_id = l.lane_id GROUP BY "
+    "l.lane_id"};
 // Those that ended are many: each pool looks up the few that did not, and those that were lost.
 #define MUSTER_WORKERS_THAT_ARE(status) \
   "(SELECT count(*) FROM workers w WHERE w.pool_id = pools.pool_id AND w.status = '" status "')"
@@ -43,7 +45,9 @@ void Pools::countUnplaceable(const std::vector<PlacedLane>& lanes, std::vector<C
   for (const PlacedLane& lane : lanes) {
     const auto [supply, fresh] = supplies.try_emplace(lane.pool);
     if (fresh) supply->second = placementSupply(s_, *pools[lane.pool].pool);
-    if (isPlaceable(parsePlacement(lane.placement), supply->second)) continue;
+    Placement rules = parsePlacement(lane.placement);
+    if (!lane.host.empty()) rules = atHost(std::move(rules), lane.host);
+    if (isPlaceable(rules, supply->second)) continue;
     std::int64_t due = lane.pending;
     for (const Sql& others : {kNotDueInLane, kExpiredInLane}) {
       auto rows = s_.db.query(others, lane.id, s_.now);
@@ -83,8 +87,13 @@ std::vector<Pools::Counted> Pools::overview() {
         const double age = std::chrono::duration<double>(s_.now - rows->time(8)).count();
         stats.oldest_pending_seconds = std::max(stats.oldest_pending_seconds, age);
       }
-      if (rows->integer(3) > 0 && !rows->text(2).empty()) {
-        placed.push_back({*place, rows->integer(1), rows->integer(3), rows->string(2)});
+      const std::string pin = rows->string(10);
+      const auto holder = lane_pin::isOpen(pin) ? std::nullopt : parseHolder(pin);
+      if (holder) stats.pinned += rows->integer(3);
+      if (rows->integer(3) == 0 || (holder && holder->kind == Holder::Kind::kWorker)) continue;
+      if (holder || !rows->text(2).empty()) {
+        placed.push_back({*place, rows->integer(1), rows->integer(3), rows->string(2),
+                          holder ? holder->name : std::string()});
       }
     }
   }

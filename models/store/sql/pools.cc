@@ -6,11 +6,13 @@
 #include "models/json/job_json.h"
 #include "models/json/pool_json.h"
 #include "models/policy/floors.h"
+#include "models/policy/pins.h"
 #include "models/store/sql/circuits.h"
 #include "models/store/sql/decisions.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
+#include "models/store/sql/pinned_work.h"
 #include "models/store/sql/placing.h"
 #include "models/store/sql/scaling.h"
 #include "models/store/sql/workers.h"
@@ -31,11 +33,19 @@ constexpr Sql kUpdatePool{
     "UPDATE pools SET settings = $2, version = version + 1, updated_at = $3 "
     "WHERE pool_id = $1 AND version = $4"};
 constexpr Sql kDeletePool{"DELETE FROM pools WHERE pool_id = $1"};
-constexpr Sql kLanes{"SELECT lane_id, tenant, placement FROM lanes WHERE pool_id = $1"};
+// Those that anybody may serve, and one without a number if there are others.
+constexpr Sql kLanes{
+    "SELECT lane_id, tenant, placement, pin FROM lanes WHERE pool_id = $1 AND pin < 'a' "
+    "UNION ALL SELECT 0, '', '', '' WHERE EXISTS "
+    "(SELECT 1 FROM lanes WHERE pool_id = $1 AND pin >= 'a')"};
+constexpr Sql kLanesOfPin{
+    "SELECT lane_id, tenant, placement, pin FROM lanes WHERE pool_id = $1 AND pin = $2"};
+constexpr Sql kPinOfLane{"SELECT pin FROM lanes WHERE lane_id = $1"};
 constexpr Sql kFindLane{
-    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3"};
+    "SELECT lane_id FROM lanes WHERE pool_id = $1 AND tenant = $2 AND placement = $3 "
+    "AND pin = $4"};
 constexpr Sql kInsertLane{
-    "INSERT INTO lanes (lane_id, pool_id, tenant, placement) VALUES ($1, $2, $3, $4) "
+    "INSERT INTO lanes (lane_id, pool_id, tenant, placement, pin) VALUES ($1, $2, $3, $4, $5) "
     "ON CONFLICT DO NOTHING"};
 constexpr Sql kDeleteLanes{"DELETE FROM lanes WHERE pool_id = $1"};
 constexpr Sql kDeleteTenants{"DELETE FROM tenants WHERE pool_id = $1"};
@@ -51,7 +61,7 @@ constexpr Sql kPendingInLanes{
     "(SELECT sum(c.pending) FROM lane_counts c WHERE c.lane_id = l.lane_id), "
     "(SELECT " MUSTER_WORK_SINCE
     " FROM jobs j WHERE j.lane_id = l.lane_id AND j.status = 'pending' "
-    "ORDER BY j.seq LIMIT 1) FROM lanes l WHERE l.pool_id = $1"};
+    "ORDER BY j.seq LIMIT 1), l.pin FROM lanes l WHERE l.pool_id = $1"};
 // The + keeps to the indexes of those that are delayed and of those that expire.
 constexpr Sql kDelayedInLanes{
     "SELECT +lane_id, count(*) FROM jobs WHERE pool_id = $1 AND status = 'pending' "
@@ -69,7 +79,7 @@ constexpr Sql kHasExpired{
 constexpr Sql kTenantsClaimed{"SELECT tenant, claimed FROM tenants WHERE pool_id = $1"};
 constexpr Sql kEmptyLanes{
     "SELECT l.lane_id FROM lanes l LEFT JOIN lane_counts c ON c.lane_id = l.lane_id "
-    "WHERE l.tenant <> '' OR l.placement <> '' GROUP BY l.lane_id "
+    "WHERE l.tenant <> '' OR l.placement <> '' OR l.pin <> '' GROUP BY l.lane_id "
     "HAVING coalesce(sum(c.pending), 0) = 0 AND coalesce(sum(c.claimed), 0) = 0 "
     "AND coalesce(sum(c.done), 0) = 0 AND coalesce(sum(c.poisoned), 0) = 0 "
     "AND coalesce(sum(c.cancelled), 0) = 0 AND coalesce(sum(c.blocked), 0) = 0 LIMIT $1"};
@@ -78,6 +88,12 @@ constexpr Sql kDeleteLaneCounts{"DELETE FROM lane_counts WHERE lane_id = $1"};
 constexpr Sql kDeleteIdleTenants{
     "DELETE FROM tenants WHERE claimed = 0 AND tenant <> '' AND NOT EXISTS (SELECT 1 FROM lanes l "
     "WHERE l.pool_id = tenants.pool_id AND l.tenant = tenants.tenant)"};
+
+Lane readLane(const SqlRows& row) {
+  Lane lane{row.integer(0), row.string(1), row.string(2), {}, row.string(3)};
+  if (!lane.placement.empty()) lane.rules = parsePlacement(lane.placement);
+  return lane;
+}
 
 Error missing(const PoolId& id) {
   return {ErrorCode::kNotFound, "there is no pool '" + id.str() + "'"};
@@ -247,20 +263,53 @@ std::vector<std::shared_ptr<const Pool>> Pools::list(const std::string& after, i
   return pools;
 }
 
-std::vector<Lane> Pools::lanes(const PoolId& id) {
-  std::vector<Lane> lanes;
+PoolLanes& Pools::readLanes(const PoolId& id) {
+  const auto [known, fresh] = s_.lanes.try_emplace(id.str());
+  PoolLanes& lanes = known->second;
+  if (!fresh) return lanes;
   auto rows = s_.db.query(kLanes, id);
   while (rows.next()) {
-    Lane& lane = lanes.emplace_back(Lane{rows->integer(0), rows->string(1), rows->string(2), {}});
-    if (!lane.placement.empty()) lane.rules = parsePlacement(lane.placement);
+    if (rows->integer(0) == 0) {
+      lanes.has_pinned = true;
+    } else {
+      lanes.open.push_back(readLane(*rows));
+    }
   }
   return lanes;
 }
 
-const std::vector<Lane>& Pools::knownLanes(const PoolId& id) {
-  auto known = s_.lanes.find(id.str());
-  if (known == s_.lanes.end()) known = s_.lanes.emplace(id.str(), lanes(id)).first;
+const std::vector<Lane>& Pools::knownLanes(const PoolId& id) { return readLanes(id).open; }
+
+bool Pools::hasPinned(const PoolId& id) { return readLanes(id).has_pinned; }
+
+const std::vector<Lane>& Pools::pinnedLanes(const PoolId& id, const std::string& pin) {
+  constexpr std::size_t kMostHolders = 10'000;
+  PoolLanes& lanes = readLanes(id);
+  if (lanes.pinned.size() >= kMostHolders) lanes.pinned.clear();
+  const auto [known, fresh] = lanes.pinned.try_emplace(pin);
+  if (fresh) {
+    auto rows = s_.db.query(kLanesOfPin, id, pin);
+    while (rows.next()) known->second.push_back(readLane(*rows));
+  }
   return known->second;
+}
+
+std::vector<std::string> Pools::pinsOf(const PoolId& id, const std::string& worker,
+                                       const std::string& host) {
+  std::vector<std::string> pins;
+  if (!hasPinned(id)) return pins;
+  const auto add = [&](const Holder& holder) {
+    std::string pin = holder.text();
+    if (!pinnedLanes(id, pin).empty()) pins.push_back(std::move(pin));
+  };
+  add({Holder::Kind::kWorker, worker});
+  if (!host.empty()) add({Holder::Kind::kHost, host});
+  return pins;
+}
+
+std::string Pools::pinOf(std::int64_t lane) {
+  auto rows = s_.db.query(kPinOfLane, lane);
+  return rows.next() ? rows->string(0) : std::string();
 }
 
 bool Pools::hasTenants(const PoolId& id) {
@@ -269,26 +318,34 @@ bool Pools::hasTenants(const PoolId& id) {
 }
 
 std::int64_t Pools::laneFor(const PoolId& id, const std::string& tenant,
-                            const std::string& placement) {
+                            const std::string& placement, const std::string& pin) {
   // A pool may have thousands of lanes, most just one.
-  const auto& known = knownLanes(id);
-  if (known.size() <= 8) {
-    for (const Lane& lane : known) {
-      if (lane.tenant == tenant && lane.placement == placement) return lane.id;
+  PoolLanes& known = readLanes(id);
+  const bool is_open = lane_pin::isOpen(pin);
+  if (is_open && known.open.size() <= 8) {
+    for (const Lane& lane : known.open) {
+      if (lane.tenant == tenant && lane.placement == placement && lane.pin == pin) return lane.id;
     }
   } else {
-    auto found = s_.db.query(kFindLane, id, tenant, placement);
+    known.has_pinned = known.has_pinned || !is_open;
+    auto found = s_.db.query(kFindLane, id, tenant, placement, pin);
     if (found.next()) return found->integer(0);
   }
   s_.catalogChanged();
-  s_.db.insert(kInsertLane, id, tenant, placement);
-  auto made = s_.db.query(kFindLane, id, tenant, placement);  // by us, or just now by another
+  s_.db.insert(kInsertLane, id, tenant, placement, pin);
+  // By us, or just now by another.
+  auto made = s_.db.query(kFindLane, id, tenant, placement, pin);
   made.next();
-  Lane lane{made->integer(0), tenant, placement, {}};
+  Lane lane{made->integer(0), tenant, placement, {}, pin};
   if (!placement.empty()) lane.rules = parsePlacement(placement);
-  s_.turns.laneAdded(id, lane.id, lane.tenant, lane.rules);
-  s_.lanes.at(id.str()).push_back(std::move(lane));
-  return s_.lanes.at(id.str()).back().id;
+  s_.turns.laneAdded(id, lane.id, lane.tenant, lane.rules, pin);
+  const std::int64_t number = lane.id;
+  if (is_open) {
+    known.open.push_back(std::move(lane));
+  } else if (const auto of_holder = known.pinned.find(pin); of_holder != known.pinned.end()) {
+    of_holder->second.push_back(std::move(lane));
+  }
+  return number;
 }
 
 PoolStats Pools::stats(const PoolId& id) {
@@ -327,19 +384,37 @@ PoolStats Pools::stats(const PoolId& id) {
   // One that could be launched here counts too, or nobody would be launched for such a job.
   const PlacementSupply supply = placementSupply(s_, *pool);
   std::map<std::string, std::int64_t> unplaceable;
+  std::map<std::string, PinnedToHost> on_hosts;
+  PinnedWork pinned_work(s_, *pool);
   std::optional<Time> oldest;
   for (auto lanes = s_.db.query(kPendingInLanes, id); lanes.next();) {
     const std::int64_t lane = lanes->integer(0), pending = lanes->integer(3);
     if (pending == 0) continue;
     if (const auto made = lanes->maybeTime(4); made && (!oldest || *made < *oldest)) oldest = made;
     stats.delayed += delayed[lane];
+    const std::string pin = lanes->string(5);
+    const auto holder = lane_pin::isOpen(pin) ? std::nullopt : parseHolder(pin);
+    if (holder) stats.pinned += pending;
     std::int64_t due = pending - delayed[lane] - expired[lane];
     if (due <= 0) continue;
-    const std::string tenant = lanes->string(1), placement = lanes->string(2);
-    const Placement rules = placement.empty() ? Placement() : parsePlacement(placement);
-    if (!placement.empty() && !isPlaceable(rules, supply)) {
+    const std::string tenant = lanes->string(1);
+    std::string placement = lanes->string(2);
+    Placement rules = placement.empty() ? Placement() : parsePlacement(placement);
+    const bool of_worker = holder && holder->kind == Holder::Kind::kWorker;
+    if (holder && !of_worker) {
+      rules = atHost(std::move(rules), holder->name);
+      placement = writePlacement(rules);
+      on_hosts.try_emplace(placement, PinnedToHost{holder->name, lane});
+    }
+    if (!of_worker && !placement.empty() && !isPlaceable(rules, supply)) {
       unplaceable[placement] += due;
+      if (holder) stats.pinned_waiting += due;
       continue;
+    }
+    if (of_worker) {
+      const std::int64_t taken = pinned_work.take(holder->name, due);
+      stats.pinned_waiting += due - taken;
+      due = taken;
     }
     if (*pool->settings.paused) continue;
     if (!tenant.empty()) {
@@ -348,11 +423,13 @@ PoolStats Pools::stats(const PoolId& id) {
       taken += due;
     }
     stats.runnable += due;
-    if (supply.launchable && placementObstacle(rules, *supply.launchable, 0)) {
+    const bool not_here = supply.launchable && placementObstacle(rules, *supply.launchable, 0);
+    if (of_worker || not_here) {
       stats.elsewhere += due;
     }
   }
-  tellUnplaceable(s_, supply, unplaceable, stats);
+  stats.pinned_places = pinned_work.taken();
+  tellUnplaceable(s_, supply, unplaceable, on_hosts, stats);
   if (const auto allowed = circuitAllowance(Circuits(s_).find(*pool), s_.now)) {
     const std::int64_t here = stats.runnable - stats.elsewhere;
     stats.runnable = std::min(stats.runnable, *allowed);

@@ -42,12 +42,20 @@ class Pools {
   // After `after` in the order of their names.
   std::vector<std::shared_ptr<const Pool>> list(const std::string& after, int limit);
 
-  std::vector<Lane> lanes(const PoolId& id);
-  // The same, kept from one call to the next; only in a unit that writes.
+  // The lanes that anybody may serve, kept from one call to the next; only in a unit that writes.
   const std::vector<Lane>& knownLanes(const PoolId& id);
+  // In the same way, those of one holder, and which of the holders that a worker is for its jobs
+  // (`worker:ID`, and `host:NAME` if it has one) have lanes.
+  const std::vector<Lane>& pinnedLanes(const PoolId& id, const std::string& pin);
+  std::vector<std::string> pinsOf(const PoolId& id, const std::string& worker,
+                                  const std::string& host);
+  // Whether any holder has lanes.
+  bool hasPinned(const PoolId& id);
+  std::string pinOf(std::int64_t lane);
   // Whether jobs of the pool name a tenant, or did of late; only in a unit that writes.
   bool hasTenants(const PoolId& id);
-  std::int64_t laneFor(const PoolId& id, const std::string& tenant, const std::string& placement);
+  std::int64_t laneFor(const PoolId& id, const std::string& tenant, const std::string& placement,
+                       const std::string& pin = {});
 
   // Everything that can be counted in the store; zeros for a pool never seen.
   PoolStats stats(const PoolId& id);
@@ -64,6 +72,7 @@ class Pools {
   std::int64_t removeEmptyLanes(int limit);
 
  private:
+  PoolLanes& readLanes(const PoolId& id);
   Result<Saved> save(const PoolId& id, const PoolSettings& given, std::shared_ptr<const Pool> old);
   std::shared_ptr<const Pool> decode(const SqlRows& row);
   // Of the jobs that nobody can run, those that are due, by pool; `lanes` have a placement and
@@ -72,6 +81,7 @@ class Pools {
     std::size_t pool;  // by its place in the overview
     std::int64_t id, pending;
     std::string placement;
+    std::string host;  // that it is pinned to; empty: none
   };
   void countUnplaceable(const std::vector<PlacedLane>& lanes, std::vector<Counted>& pools);
 

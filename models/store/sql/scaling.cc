@@ -1,10 +1,13 @@
 #include "models/store/sql/scaling.h"
 
 #include <algorithm>
+#include <set>
 
 #include "models/policy/floors.h"
+#include "models/policy/resource_pressure.h"
 #include "models/policy/staleness.h"
 #include "models/store/sql/circuits.h"
+#include "models/store/sql/hosts.h"
 #include "models/store/sql/launches.h"
 #include "models/store/sql/load.h"
 #include "models/store/sql/placing.h"
@@ -18,20 +21,33 @@ constexpr Sql kLive{
     "SELECT w.status, w.slots, w.last_heartbeat, w.mode, w.jobs_done + w.jobs_failed, w.host, "
     "(SELECT count(*) FROM jobs j WHERE j.claimed_by = w.worker_id AND j.status = 'claimed'), "
     "w.region, w.capabilities, w.executor_types, "
-    "CASE WHEN w.launched_at IS NULL THEN 0 ELSE 1 END FROM workers w WHERE w.pool_id = $1 AND "
+    "CASE WHEN w.launched_at IS NULL THEN 0 ELSE 1 END, w.worker_id, "
+    "w.disk_bytes_in_use, w.mem_bytes_in_use "
+    "FROM workers w WHERE w.pool_id = $1 AND "
     "w.ended_at "
     "IS NULL"};
 constexpr Sql kMaybeAlive{
     "SELECT count(*) FROM workers WHERE pool_id = $1 AND launched_at IS NOT NULL "
     "AND exited_at IS NULL AND ended_at IS NOT NULL AND ($2 = '' OR host = $3)"};
+// And whether the folder of the host was ever reported.
 constexpr Sql kUnjudged{
-    "SELECT count(*) FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
-// Idle ones first, those that are there longest before others, then by the youngest job.
-#define MUSTER_SELECT_DRAINABLE(launched, idle)                                       \
-  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id " \
-  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched    \
-  "AND w.status NOT IN ('starting', 'terminating') GROUP BY w.worker_id " idle        \
-  "ORDER BY max(j.claimed_at) IS NOT NULL, max(j.claimed_at) DESC, w.started_at LIMIT $2"
+    "SELECT count(*), (SELECT h.disk_bytes_in_use FROM hosts h WHERE h.host = $2) "
+    "FROM workers WHERE launch_verdict = 'open' AND pool_id = $1"};
+// Jobs that must run on it wait for the worker.
+#define MUSTER_IS_WAITED_FOR(pool, pin)                                                \
+  "EXISTS (SELECT 1 FROM lanes l JOIN jobs q ON q.lane_id = l.lane_id "                \
+  "AND q.status = 'pending' JOIN job_pins p ON p.seq = q.seq AND p.mode = 'required' " \
+  "WHERE l.pool_id = " pool " AND l.pin = " pin ")"
+constexpr Sql kIsWaitedFor{"SELECT 1 WHERE " MUSTER_IS_WAITED_FOR("$1", "$2")};
+// Those that hold resources last; else idle ones first, those that are there longest before others,
+// then by the youngest job.
+#define MUSTER_SELECT_DRAINABLE(launched, idle)                                                    \
+  "SELECT w.worker_id FROM workers w LEFT JOIN jobs j ON j.claimed_by = w.worker_id "              \
+  "AND j.status = 'claimed' WHERE w.pool_id = $1 AND w.ended_at IS NULL " launched                 \
+  "AND w.status NOT IN ('starting', 'terminating') AND NOT " MUSTER_IS_WAITED_FOR(                 \
+      "w.pool_id", "'worker:' || w.worker_id") " GROUP BY w.worker_id " idle                       \
+                                               "ORDER BY w.holds, max(j.claimed_at) IS NOT NULL, " \
+                                               "max(j.claimed_at) DESC, w.started_at LIMIT $2"
 constexpr Sql kDrainable{MUSTER_SELECT_DRAINABLE("", "")};
 constexpr Sql kIdleLaunched{
     MUSTER_SELECT_DRAINABLE("AND w.launched_at IS NOT NULL ", "HAVING max(j.claimed_at) IS NULL ")};
@@ -43,6 +59,8 @@ constexpr Sql kRememberScale{
     "last_scaled_at = excluded.last_scaled_at, level = excluded.level, "
     "spare_since = excluded.spare_since, spare_least = excluded.spare_least"};
 constexpr Sql kForget{"DELETE FROM pool_scaling WHERE pool_id = $1"};
+
+constexpr int kMostLookedAt = 1000;  // idle workers
 
 // Whether a row of kLive may run some of the jobs that one would be launched for. An idle worker
 // that may run none of them must not keep it from being launched.
@@ -70,6 +88,10 @@ ScaleState Scaling::state(const Pool& pool) {
   state.claimed = stats.claimed;
   state.circuit_allows = circuitAllowance(Circuits(s_).find(pool), s_.now);
   const auto wanted = pendingForLaunched(s_, pool);
+  const bool has_pinned_here =
+      std::any_of(wanted.begin(), wanted.end(), [&](const auto& placement) {
+        return placement.allowed_nodes == std::vector<std::string>{s_.rules.host};
+      });
   {
     auto live = s_.db.query(kLive, pool.id);
     while (live.next()) {
@@ -84,11 +106,19 @@ ScaleState Scaling::state(const Pool& pool) {
         continue;
       }
       ++(held > 0 ? state.busy : state.idle);
-      if (held == 0 && live->integer(10) != 0 && live->text(3) == "loop") ++state.drainable;
+      const std::string worker = live->string(11);
+      const bool may_stop = held == 0 && live->integer(10) != 0 && live->text(3) == "loop" &&
+                            !(stats.pinned > 0 && isWaitedFor(pool.id, worker));
+      if (may_stop) ++state.drainable;
+      if (may_stop && has_pinned_here && !mayServe(*live, wanted)) ++state.in_the_way;
       const bool spent = live->text(3) == "once" && live->integer(4) > 0;  // it is leaving
-      if (!spent && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
+      const ResourceUse use{live->maybeInteger(12), live->maybeInteger(13)};
+      const bool has_too_much = isOverLimit(use, s_.rules.resources.workerLimits());
+      if (!spent && !has_too_much && !isStale(live->time(2), pool.settings.staleAfter(), s_.now) &&
           mayServe(*live, wanted)) {
-        state.free_slots += std::max<std::int64_t>(live->integer(1) - held, 0);
+        const auto pinned = stats.pinned_places.find(worker);
+        const std::int64_t taken = pinned == stats.pinned_places.end() ? 0 : pinned->second;
+        state.free_slots += std::max<std::int64_t>(live->integer(1) - held - taken, 0);
       }
     }
   }
@@ -107,10 +137,15 @@ ScaleLimits Scaling::limits(const Pool& pool, const ScaleState& state) {
     limits.host_slots = std::max<std::int64_t>(*pool.settings.max_workers_per_host - here, 0);
   }
   std::int64_t unjudged = 0;
+  bool has_folder = false;
   {
-    auto open = s_.db.query(kUnjudged, pool.id);
-    if (open.next()) unjudged = open->integer(0);
+    auto open = s_.db.query(kUnjudged, pool.id, s_.rules.host);
+    if (open.next()) {
+      unjudged = open->integer(0);
+      has_folder = !open->isNull(1);
+    }
   }
+  if (has_folder && Hosts(s_).isOverDiskLimit(s_.rules.host)) limits.resource_pressure = 0;
   limits.breaker = launchAllowance(Launches(s_).record(pool), state.starting, unjudged, s_.now);
   return limits;
 }
@@ -155,7 +190,11 @@ ScaleMemory Scaling::recall(const PoolId& pool) {
 }
 
 void Scaling::apply(const Pool& pool, const ScaleDecision& decision) {
-  if (decision.to_drain > 0) drain(pool.id, decision.to_drain, decision.drains_busy);
+  if (decision.makes_room) {
+    makeRoom(pool);
+  } else if (decision.to_drain > 0) {
+    drain(pool.id, decision.to_drain, decision.drains_busy);
+  }
   const ScaleConfig rules = config(pool);
   if (!rules.adaptive && !rules.loop) return;
   const ScaleMemory before = recall(pool.id);
@@ -172,9 +211,37 @@ void Scaling::drain(const PoolId& pool, std::int64_t count, bool busy_too) {
     auto rows = s_.db.query(busy_too ? kDrainable : kIdleLaunched, pool, count);
     while (rows.next()) chosen.emplace_back(rows->string(0));
   }
+  for (const WorkerId& id : chosen) askToStop(id);
+}
+
+void Scaling::askToStop(const WorkerId& worker) {
   WorkerChange change;
   change.status = std::string(worker_status::kTerminating);
-  for (const WorkerId& id : chosen) Workers(s_).change(id, change).value();
+  Workers(s_).change(worker, change).value();
+}
+
+bool Scaling::isWaitedFor(const PoolId& pool, const std::string& worker) {
+  return s_.db.query(kIsWaitedFor, pool, Holder{Holder::Kind::kWorker, worker}.text()).next();
+}
+
+// One idle worker that may run none of the jobs that ask for a launch.
+void Scaling::makeRoom(const Pool& pool) {
+  const auto wanted = pendingForLaunched(s_, pool);
+  std::vector<WorkerId> idle;
+  {
+    auto chosen = s_.db.query(kIdleLaunched, pool.id, kMostLookedAt);
+    while (chosen.next()) idle.emplace_back(chosen->string(0));
+  }
+  std::set<std::string> in_the_way;
+  {
+    auto live = s_.db.query(kLive, pool.id);
+    while (live.next()) {
+      if (!mayServe(*live, wanted)) in_the_way.insert(live->string(11));
+    }
+  }
+  for (const WorkerId& id : idle) {
+    if (in_the_way.contains(id.str())) return askToStop(id);
+  }
 }
 
 void Scaling::removeOf(const PoolId& pool) { s_.db.post(kForget, pool); }

@@ -27,6 +27,10 @@ class Scaling {
   ScaleMemory recall(const PoolId& pool);
   void recallInto(ScaleState& state, const Pool& pool);
   void drain(const PoolId& pool, std::int64_t count, bool busy_too);
+  void makeRoom(const Pool& pool);
+  void askToStop(const WorkerId& worker);
+  // Jobs that must run on the worker wait for it.
+  bool isWaitedFor(const PoolId& pool, const std::string& worker);
 
   Session& s_;
 };

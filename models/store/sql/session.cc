@@ -195,6 +195,11 @@ void Session::forget() {
   after_commit_.clear();
   deltas_.clear();
   ended.clear();
+  refs_moved.clear();
+  pins_moved.clear();
+  refs_added.clear();
+  artifacts_dropped.clear();
+  leases_over.clear();
   tenants_left_.clear();
   tries_.clear();
   events_.clear();

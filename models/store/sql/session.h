@@ -12,8 +12,11 @@
 
 #include "models/event.h"
 #include "models/job.h"
+#include "models/operations/blob_files.h"
 #include "models/policy/circuit.h"
+#include "models/policy/host_state.h"
 #include "models/policy/inline_rules.h"
+#include "models/policy/resource_pressure.h"
 #include "models/pool.h"
 #include "models/store/launch_templates.h"
 #include "models/store/random.h"
@@ -30,6 +33,49 @@ struct Lane {
   std::string tenant;     // empty: none
   std::string placement;  // JSON, empty: anywhere
   Placement rules;        // the same, decoded
+  std::string pin = {};   // lane_pin, or the holder that alone may serve it
+
+  // Its head is for anybody.
+  bool isPlain() const { return tenant.empty() && placement.empty() && pin.empty(); }
+};
+
+namespace lane_pin {
+constexpr std::string_view kNone = "";
+constexpr std::string_view kOpenKey = "*";  // jobs whose key nobody has: anybody may take them
+inline bool isOpen(std::string_view pin) { return pin == kNone || pin == kOpenKey; }
+}  // namespace lane_pin
+
+// The lanes of a pool, as far as they are known.
+struct PoolLanes {
+  std::vector<Lane> open;                                     // all that anybody may serve
+  bool has_pinned = false;                                    // there may be others
+  std::unordered_map<std::string, std::vector<Lane>> pinned;  // those of some holders
+};
+
+// How long keys stay with their holders.
+struct AffinityRules {
+  Millis ttl = Seconds(3600);
+  Millis grace = Seconds(60);  // of a holder that was lost
+  Millis wait = Seconds(5);    // of a job for a preferred holder
+  int max_failures = 3;
+};
+
+// How long resources stay, and how much of them.
+struct ResourceRules {
+  BlobFiles* blobs = nullptr;  // of this node's place; null: it takes no bytes
+  std::int64_t max_disk_bytes = 21'474'836'480;
+  int high_watermark_pct = 90;
+  int low_watermark_pct = 80;
+  Millis default_ttl = Seconds(3600);
+  Millis upload_ttl = Seconds(3600);
+  Millis blob_grace = Seconds(600);
+  std::int64_t tenant_max_disk_bytes = 0;      // 0: no limit
+  std::int64_t part_bytes = 4 << 20;           // that a part should have
+  std::int64_t max_mem_bytes = 8'589'934'592;  // of the resources of one worker
+  HostPatience hosts;
+
+  ResourceLimits workerLimits() const { return {max_disk_bytes, max_mem_bytes}; }
+  Watermarks watermarks() const { return {high_watermark_pct, low_watermark_pct}; }
 };
 
 // What the service decides about its store as a whole.
@@ -42,6 +88,8 @@ struct StoreRules {
   std::int64_t flow_max_depth = 16;
   std::size_t upstream_inline_limit_bytes = 262'144;
   InlineRules inline_rules;
+  ResourceRules resources;
+  AffinityRules affinities;
   // Called after the commit of a transaction that leaves something to settle (SettleFlows), by the
   // thread that commits: must not block. Empty: it waits for the next tick.
   std::function<void()> on_unsettled = {};
@@ -60,7 +108,8 @@ class Session {
   Session(SqlConnection& connection, const StoreRules& store_rules)
       : db(connection),
         rules(store_rules),
-        ids([this](std::uint8_t* out, std::size_t size) { random.bytes(out, size); }) {}
+        ids([this](std::uint8_t* out, std::size_t size) { random.bytes(out, size); }),
+        turns(connection.hasPeers()) {}
 
   SqlConnection& db;
   const StoreRules& rules;
@@ -102,6 +151,20 @@ class Session {
     if ((row.links & job_link::kInFlow) != 0 && isFinished(to)) {
       ended.push_back({row.seq, row.links, from, to});
     }
+    if ((row.links & job_link::kHasRefs) != 0 && isFinished(from) != isFinished(to)) {
+      refs_moved.push_back({row.seq, isFinished(to) ? -1 : 1});
+    }
+    if (from == JobStatus::kClaimed) endLeases(row);
+    if ((row.links & job_link::kHasPin) != 0) pins_moved.push_back({row.seq, from, to});
+  }
+  // It stands in another lane from now on, whose pin is known: `row` has the lane before.
+  void countLane(const JobRow& row, std::int64_t lane, const std::string& pin) {
+    const JobStatus status = row.job.status;
+    delta(row.lane)[index(status)] -= 1;
+    delta(lane)[index(status)] += 1;
+    if (status != JobStatus::kPending) return;
+    turns.jobGone(row);
+    turns.jobReady(row.job.pool, lane, {row.job.priority, row.seq}, pin);
   }
   void countGone(const JobRow& row, JobStatus status) {
     delta(row.lane)[index(status)] -= 1;
@@ -110,6 +173,10 @@ class Session {
       ended.push_back(
           {row.seq, row.links, status, isFinished(status) ? status : JobStatus::kCancelled, true});
     }
+    if ((row.links & (job_link::kHasRefs | job_link::kHasArtifacts)) != 0) {
+      refs_moved.push_back({row.seq, isFinished(status) ? 0 : -1, true});
+    }
+    if (status == JobStatus::kClaimed) endLeases(row);
   }
   // A claimed job of the tenant has ended.
   void tenantLeaves(const PoolId& pool, const std::string& tenant) {
@@ -129,6 +196,27 @@ class Session {
     bool gone = false;  // its row was removed; an unfinished job counts as cancelled then
   };
   std::vector<EndedJob> ended;
+  // Jobs with refs that have ended in this transaction, or live again; what they refer to is told
+  // of it once, at the end (ResourceRefs).
+  struct MovedRefs {
+    std::int64_t job;
+    int by;             // added to the ref_count of each resource
+    bool gone = false;  // its refs and artifacts are removed with it
+  };
+  std::vector<MovedRefs> refs_moved;
+  // Jobs with pins that went from one status to another in this transaction; what follows from it
+  // is done at the end (Pins::settle).
+  struct MovedPin {
+    std::int64_t job;
+    JobStatus from, to;
+  };
+  std::vector<MovedPin> pins_moved;
+  // In the same way resources to which a living job came to refer.
+  std::vector<std::int64_t> refs_added;
+  // Resources that the job which made them has let go of: nobody's artifacts any more.
+  std::vector<std::int64_t> artifacts_dropped;
+  // Jobs whose try is over, and with it the leases of resources that it took.
+  std::vector<std::int64_t> leases_over;
   bool unsettled = false;  // this transaction leaves something to settle, and that is told
   // Pools or lanes were changed.
   void catalogChanged() { catalog_changed_ = true; }
@@ -167,7 +255,7 @@ class Session {
   std::unordered_map<std::string, CachedPool> pool_cache;
   bool knowsCatalog() const { return catalog_.has_value(); }
   // The lanes of pools as a session that writes knows them; on SQLite only the one that writes can.
-  std::unordered_map<std::string, std::vector<Lane>> lanes;
+  std::unordered_map<std::string, PoolLanes> lanes;
   // Good while nobody else writes: where others do, until the transaction ends.
   Turns turns;
   // In the same way, the circuits of the pools in which jobs have failed of late. One that is held
@@ -185,6 +273,9 @@ class Session {
   };
   static std::size_t index(JobStatus status) { return static_cast<std::size_t>(status); }
   std::array<std::int64_t, kJobStatuses>& delta(std::int64_t lane);
+  void endLeases(const JobRow& row) {
+    if ((row.links & job_link::kHasLeases) != 0) leases_over.push_back(row.seq);
+  }
   void offer(const JobRow& row) {
     turns.jobReady(row.job.pool, row.lane, {row.job.priority, row.seq});
   }

@@ -1,6 +1,13 @@
 #include "models/store/sql/turns.h"
 
 namespace muster {
+namespace {
+
+// Lanes that anybody may serve are one group, whatever their pin; those of holders come behind
+// them.
+std::string groupOf(const std::string& pin) { return pin < "a" ? std::string() : pin; }
+
+}  // namespace
 
 PoolTurns* Turns::find(const PoolId& pool) {
   if (pools_.empty()) return nullptr;
@@ -10,21 +17,28 @@ PoolTurns* Turns::find(const PoolId& pool) {
 
 PoolTurns& Turns::add(const PoolId& pool, std::int64_t limit) {
   drop(pool);
-  return pools_.emplace(pool.str(), PoolTurns{TurnQueue(limit), {}, {}}).first->second;
+  return pools_.emplace(pool.str(), PoolTurns{TurnQueue(limit), false, {}, {}}).first->second;
 }
 
 void Turns::laneAdded(const PoolId& pool, std::int64_t lane, const std::string& tenant,
-                      const Placement& placement) {
+                      const Placement& placement, const std::string& pin) {
   PoolTurns* turns = find(pool);
   if (turns == nullptr) return;
-  turns->queue.addLane(lane, tenant);
+  // One of a group that nobody has claimed from is read when somebody does.
+  const std::string group = groupOf(pin);
+  if (!turns->queue.knowsGroup(group)) return;
+  turns->queue.addLane(lane, tenant, group);
   if (!placement.empty()) turns->placements.emplace(lane, placement);
 }
 
 void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head) {
   PoolTurns* turns = find(pool);
   if (turns == nullptr) return;
-  if (!turns->queue.knows(lane)) return drop(pool);  // another service made it meanwhile
+  if (!turns->queue.knows(lane)) {
+    // Without others it can only be one of a group that nobody has claimed from.
+    turns->outdated = turns->outdated || has_peers_;
+    return;
+  }
   turns->queue.offer(lane, head);
   const auto read = turns->heads.find(lane);
   if (read == turns->heads.end()) return;
@@ -34,6 +48,12 @@ void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head
   } else {
     all = false;
   }
+}
+
+void Turns::jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head,
+                     const std::string& pin) {
+  const PoolTurns* turns = find(pool);
+  if (turns != nullptr && turns->queue.knowsGroup(groupOf(pin))) jobReady(pool, lane, head);
 }
 
 void Turns::jobGone(const JobRow& row) {

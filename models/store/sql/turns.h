@@ -19,6 +19,7 @@ struct PoolTurns {
   };
 
   TurnQueue queue;
+  bool outdated = false;  // another service made a lane meanwhile: to be read again
   std::unordered_map<std::int64_t, Placement> placements;  // of the lanes that have one
   std::unordered_map<std::int64_t, Heads> heads;           // of the lanes that were looked at
 };
@@ -27,6 +28,8 @@ struct PoolTurns {
 // job, so that what it holds stays true; what it does not hold is read again.
 class Turns {
  public:
+  // `has_peers`: others write too, and make lanes that are not known here.
+  explicit Turns(bool has_peers) : has_peers_(has_peers) {}
   bool empty() const { return pools_.empty(); }
   PoolTurns* find(const PoolId& pool);
   PoolTurns& add(const PoolId& pool, std::int64_t limit);
@@ -34,12 +37,16 @@ class Turns {
   void clear() { pools_.clear(); }
 
   void laneAdded(const PoolId& pool, std::int64_t lane, const std::string& tenant,
-                 const Placement& placement);
+                 const Placement& placement, const std::string& pin = {});
   void jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head);
+  // The same where the pin of the lane is known.
+  void jobReady(const PoolId& pool, std::int64_t lane, TurnQueue::Head head,
+                const std::string& pin);
   void jobGone(const JobRow& row);  // it is pending no more
   void placeFree(const PoolId& pool, const std::string& tenant);
 
  private:
+  bool has_peers_;
   std::unordered_map<std::string, PoolTurns> pools_;
 };
 

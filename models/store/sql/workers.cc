@@ -4,7 +4,10 @@
 #include <unordered_map>
 
 #include "models/policy/staleness.h"
+#include "models/store/sql/held_resources.h"
+#include "models/store/sql/holders.h"
 #include "models/store/sql/pools.h"
+#include "models/store/sql/resource_leases.h"
 #include "models/store/sql/sql_array.h"
 
 namespace muster {
@@ -15,7 +18,7 @@ namespace {
   "executor_types, slots, started_at, last_heartbeat, current_task, metadata, metrics, "       \
   "jobs_done, jobs_failed, version, template, template_version, launched_at, start_deadline, " \
   "launch_token_hash, launch_verdict, process_key, exited_at, exit_code, exit_signal, "        \
-  "max_rss_bytes, node_id, registration FROM workers "
+  "max_rss_bytes, node_id, registration, holds FROM workers "
 
 constexpr Sql kFindWorker{MUSTER_SELECT_WORKER "WHERE worker_id = $1"};
 constexpr Sql kMetadata{"SELECT metadata FROM workers WHERE worker_id = $1"};
@@ -23,7 +26,7 @@ constexpr Sql kHoldMetadata{
     "SELECT metadata FROM workers WHERE worker_id = $1 /*for_update workers*/"};
 #define MUSTER_SELECT_CLAIMER                                                              \
   "SELECT status, host, region, capabilities, executor_types, launch_verdict, worker_id, " \
-  "registration FROM workers "
+  "registration, holds, disk_bytes_in_use, mem_bytes_in_use FROM workers "
 constexpr Sql kClaimer{MUSTER_SELECT_CLAIMER "WHERE worker_id = $1"};
 constexpr Sql kClaimers{MUSTER_SELECT_CLAIMER "WHERE worker_id = ANY (CAST($1 AS TEXT[]))"};
 constexpr Sql kPageOfWorkers{MUSTER_SELECT_WORKER
@@ -45,6 +48,7 @@ constexpr Sql kPut{
     "executor_types = excluded.executor_types, slots = excluded.slots, "
     "started_at = excluded.started_at, last_heartbeat = excluded.last_heartbeat, ended_at = NULL, "
     "current_task = NULL, metadata = excluded.metadata, metrics = '{}', "
+    "disk_bytes_in_use = NULL, mem_bytes_in_use = NULL, "
     "process_key = excluded.process_key, template = NULL, template_version = NULL, "
     "node_id = NULL, "
     "launched_at = NULL, start_deadline = NULL, launch_token_hash = NULL, launch_verdict = NULL, "
@@ -53,7 +57,9 @@ constexpr Sql kPut{
     "workers.registration THEN excluded.registration ELSE workers.registration + 1 END"};
 constexpr Sql kWorkerHeartbeat{
     "UPDATE workers SET last_heartbeat = $2, metadata = coalesce($3, metadata), "
-    "metrics = coalesce($4, metrics) "
+    "metrics = coalesce($4, metrics), "
+    "disk_bytes_in_use = CASE WHEN $4 IS NULL THEN disk_bytes_in_use ELSE CAST($5 AS BIGINT) END, "
+    "mem_bytes_in_use = CASE WHEN $4 IS NULL THEN mem_bytes_in_use ELSE CAST($6 AS BIGINT) END "
     "WHERE worker_id = $1 AND ended_at IS NULL"};
 constexpr Sql kChange{
     "UPDATE workers SET status = $2, metadata = $3, current_task = $4, version = version + 1 "
@@ -78,10 +84,12 @@ constexpr Sql kTraitsInPool{
 constexpr Sql kDeleteOutput{"DELETE FROM worker_outputs WHERE worker_id = $1"};
 constexpr Sql kRemoveOutputs{
     "DELETE FROM worker_outputs WHERE worker_id IN (SELECT worker_id FROM workers "
-    "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
+    "WHERE ended_at IS NOT NULL AND ended_at < $1 AND holds = 0 ORDER BY ended_at LIMIT $2)"};
 constexpr Sql kRemoveEnded{
     "DELETE FROM workers WHERE worker_id IN (SELECT worker_id FROM workers "
-    "WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)"};
+    "WHERE ended_at IS NOT NULL AND ended_at < $1 AND holds = 0 ORDER BY ended_at LIMIT $2)"};
+
+constexpr std::string_view kNoHeartbeat = "no heartbeat";
 
 Error noWorker(const WorkerId& id) {
   return {ErrorCode::kNotFound, "there is no worker '" + id.str() + "'"};
@@ -94,7 +102,8 @@ WorkerTraits readTraits(const SqlRows& row, int first) {
 }
 
 Claimer readClaimer(const SqlRows& row) {
-  return {row.string(0), readTraits(row, 1), row.text(5) == "open", row.integer(7)};
+  return {row.string(0),  readTraits(row, 1),  row.text(5) == "open",
+          row.integer(7), row.integer(8) != 0, {row.maybeInteger(9), row.maybeInteger(10)}};
 }
 
 Error registeredAnew(const WorkerId& id) {
@@ -166,6 +175,7 @@ Worker Workers::readRow(const SqlRows& row) {
   worker.max_rss_bytes = row.maybeInteger(29);
   worker.node = row.string(30);
   worker.registration = row.integer(31);
+  worker.holds = row.integer(32) != 0;
   return worker;
 }
 
@@ -196,7 +206,12 @@ void Workers::addHeldJob(Worker& worker) {
 
 Worker Workers::registerWorker(const NewWorker& given) {
   const WorkerId id = given.id.empty() ? WorkerId("w-" + s_.ids.next(s_.now)) : given.id;
-  if (find(id)) Jobs(s_).releaseByWorker(id.str(), "reregistered");
+  const auto before = find(id);
+  if (before) {
+    Jobs(s_).releaseByWorker(id.str(), "reregistered");
+    ResourceLeases(s_).endOfWorker(id.str());
+    HeldResources(s_).workerRegistered(*before, given.resources);
+  }
   s_.db.execute(kPut, id, orNull(given.pool), orNull(given.mode), orNull(given.host),
                 orNull(given.region.empty() ? s_.rules.region : given.region), given.pid,
                 writeTexts(given.capabilities), writeTexts(given.executor_types), given.slots,
@@ -205,6 +220,9 @@ Worker Workers::registerWorker(const NewWorker& given) {
                 s_.now.time_since_epoch().count());
   Worker worker = *find(id);
   s_.emit(workerEvent(event_type::kWorkerRegistered, worker));
+  if (before && before->mode == "loop") {
+    Holders(s_).workerBack(id.str(), worker.mode == "loop");
+  }
   return worker;
 }
 
@@ -229,8 +247,25 @@ Result<Heartbeat> Workers::heartbeat(const WorkerId& id, const WorkerChange& cha
     }
     metadata = *std::move(locked);
   }
-  s_.db.post(kWorkerHeartbeat, id, s_.now, metadata, change.metrics);
+  s_.db.post(kWorkerHeartbeat, id, s_.now, metadata, change.metrics, change.use.disk_bytes,
+             change.use.mem_bytes);
+  if (!known->holds) return beat;
+  HeldResources held(s_);
+  if (changesResources(change, s_.rules.resources)) {
+    held.removedBy(id, change.removed);
+    held.relieveWorker(id, change.use.mem_bytes.value_or(0));
+  }
+  beat.commands = held.commandsOf(id);
   return beat;
+}
+
+std::vector<ResourceCommand> Workers::commandsOf(const WorkerId& id) {
+  return HeldResources(s_).commandsOf(id);
+}
+
+bool Workers::changesResources(const WorkerChange& beat, const ResourceRules& rules) {
+  return !beat.removed.empty() || isAboveHighWatermark(beat.use.mem_bytes.value_or(0),
+                                                       rules.max_mem_bytes, rules.watermarks());
 }
 
 Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
@@ -255,18 +290,22 @@ Result<Worker> Workers::change(const WorkerId& id, const WorkerChange& change,
     end(*worker, status, "set");
   } else if (status == worker_status::kTerminating && status != worker->status) {
     s_.emit(workerEvent(event_type::kWorkerTerminating, *worker));
+    if (worker->mode == "loop") Holders(s_).workerLeaves(id.str());
   }
   return *find(id);
 }
 
 std::int64_t Workers::end(const Worker& worker, std::string_view status, std::string_view reason,
-                          const FailureReport& report) {
+                          const FailureReport& report, bool proven) {
   s_.db.post(kEnd, worker.id, status, reason, s_.now);
   const bool lost = status == worker_status::kLost;
   const bool vanished = lost || !report.error.empty();
   const std::int64_t released = Jobs(s_).releaseByWorker(
       worker.id.str(), vanished ? "worker_lost" : "worker_terminated", report);
+  ResourceLeases(s_).endOfWorker(worker.id.str());
+  HeldResources(s_).workerEnded(worker, proven || !lost);
   s_.emit(workerEvent(lost ? event_type::kWorkerLost : event_type::kWorkerTerminated, worker));
+  if (worker.mode == "loop") Holders(s_).workerEnded(worker.id.str(), reason != kNoHeartbeat);
   return released;
 }
 
@@ -277,6 +316,7 @@ Status Workers::remove(const WorkerId& id, IfVersion if_version) {
   if (!worker_status::isEnded(worker->status)) {
     return fail(ErrorCode::kWorkerActive, "the worker is " + worker->status + "; end it first");
   }
+  HeldResources(s_).workerForgotten(*worker);
   s_.db.post(kDeleteOutput, id);
   s_.db.post(kDeleteWorker, id);
   return {};
@@ -397,7 +437,7 @@ Reaped Workers::stale(const std::string& pool, std::optional<Millis> threshold, 
     if (!isStale(worker.last_heartbeat, threshold.value_or(settings.staleAfter()), s_.now))
       continue;
     if (reap) {
-      reaped.jobs_released += end(worker, worker_status::kLost, "no heartbeat");
+      reaped.jobs_released += end(worker, worker_status::kLost, kNoHeartbeat);
     } else {
       reaped.jobs_released += static_cast<std::int64_t>(Jobs(s_).leasesOf(worker.id.str()).size());
     }

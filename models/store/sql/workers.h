@@ -22,6 +22,7 @@ struct WorkerPage {
 struct Heartbeat {
   std::string status;
   std::vector<Lease> leases;  // renewed, with the cancels that were asked for
+  std::vector<ResourceCommand> commands = {};
 };
 
 struct Reaped {
@@ -38,8 +39,12 @@ class Workers {
   // A known id becomes a new incarnation: active, metadata and task cleared, old claims given back.
   Worker registerWorker(const NewWorker& worker);
 
+  // Whether the heartbeat ends resources, or has some end; it is exclusive then.
+  static bool changesResources(const WorkerChange& beat, const ResourceRules& rules);
   // Never revives: kNotFound, kGone.
   Result<Heartbeat> heartbeat(const WorkerId& id, const WorkerChange& change);
+  // What it is to do with the resources that it holds.
+  std::vector<ResourceCommand> commandsOf(const WorkerId& id);
   // kNotFound, kVersionMismatch, kGone (an ended worker can only be given its own status again).
   Result<Worker> change(const WorkerId& id, const WorkerChange& change, IfVersion if_version = {});
   // Forgets an ended worker: kNotFound, kVersionMismatch, kWorkerActive.
@@ -70,9 +75,10 @@ class Workers {
   std::int64_t removeEnded(Time before, int limit);
 
   // The worker's jobs go back to their pools, each keeping its counted try unless the report says
-  // otherwise; how many there were.
+  // otherwise; how many there were. What it holds is lost, after a grace unless it is `proven` that
+  // the worker has ended.
   std::int64_t end(const Worker& worker, std::string_view status, std::string_view reason,
-                   const FailureReport& report = {});
+                   const FailureReport& report = {}, bool proven = false);
 
  private:
   WorkerPage readPage(const WorkerFilter& filter, const std::string& cursor, int limit);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "models/store/resource_probe.h"
 #include "models/store/sqlite/sqlite_file.h"
 #include "models/store/sqlite/sqlite_privacy.h"
 #include "models/store/store_probe.h"
@@ -84,7 +85,8 @@ void probeMissingFolder(fs::path folder, StoreFindings& found) {
 
 }  // namespace
 
-StoreFindings probeSqlite(const std::string& path, const Clock& clock) {
+StoreFindings probeSqlite(const std::string& path, const Clock& clock,
+                          const BlobFolderView* blobs) {
   StoreFindings found;
   if (path == ":memory:") {
     found.store = "in memory: nothing is left when the service stops";
@@ -135,7 +137,10 @@ StoreFindings probeSqlite(const std::string& path, const Clock& clock) {
     SqliteConnection db(exists ? path : ":memory:",
                         only_read ? SqliteAccess::kReadOnly : SqliteAccess::kReadWrite);
     found.migrations = planMigrations(db, kSqliteMigrations);
-    if (hasAllMigrations(found)) found.unsettled = probeUnsettled(db, clock.now());
+    if (hasAllMigrations(found)) {
+      found.unsettled = probeUnsettled(db, clock.now());
+      if (blobs != nullptr) found.resources = probeResources(db, clock.now(), *blobs);
+    }
   } catch (const StoreError& error) {
     found.fault = fmt::format("{} cannot be read: {}", path, error.what());
     found.remedy = "restore a backup, or move the file away to begin with an empty store";

@@ -116,12 +116,30 @@ TEST(ApiClient, without_a_token_it_goes_where_it_is_sent) {
   EXPECT_EQ(api.send({.path = "/v1/x"})->status, 201);
 }
 
-TEST(ApiClient, does_not_follow_a_redirect) {
+namespace {
+
+std::string redirectTo(const std::string& url) {
+  return "HTTP/1.1 307 Temporary Redirect\r\nLocation: " + url +
+         "/content\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+}
+
+}  // namespace
+
+TEST(ApiClient, follows_a_redirect_to_content_without_its_token) {
   OneAnswer elsewhere(answerOf("200 OK", "{}"));
-  OneAnswer service("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + elsewhere.url() +
-                    "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  OneAnswer service(redirectTo(elsewhere.url()));
   ApiClient api(service.url(), "secret", {.nodes = "*"});
-  EXPECT_EQ(api.send({.path = "/v1/x"})->status, 307);
+  EXPECT_EQ(api.send({.path = "/v1/x"})->status, 200);
+  const std::string request = elsewhere.request();
+  EXPECT_TRUE(request.starts_with("GET /content"));
+  EXPECT_EQ(request.find("secret"), std::string::npos);
+}
+
+TEST(ApiClient, does_not_follow_a_redirect_of_a_change) {
+  OneAnswer elsewhere(answerOf("200 OK", "{}"));
+  OneAnswer service(redirectTo(elsewhere.url()));
+  ApiClient api(service.url(), "secret", {.nodes = "*"});
+  EXPECT_EQ(api.send({.method = "POST", .path = "/v1/x"})->status, 307);
   ApiClient(elsewhere.url(), "").send({.path = "/after"});
   EXPECT_TRUE(elsewhere.request().starts_with("GET /after"));
 }

@@ -176,6 +176,109 @@ TEST(DoctorChecks, warn_of_a_store_that_is_open_to_others) {
   EXPECT_EQ(checks[1].hint, "chmod");
 }
 
+TEST(DoctorChecks, judge_the_folder_of_blobs) {
+  struct Row {
+    const char* what;
+    BlobFolderState state;
+    CheckVerdict verdict;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"as it should be", {.path = "/b", .exists = true, .place_id = "p"}, kOk, "/b"},
+      {"not made yet", {.path = "/b"}, kOk, "makes at its start"},
+      {"cannot be made", {.path = "/b", .fault = "cannot be made in /"}, kFail, "cannot be made"},
+      {"not ours", {.path = "/b", .exists = true, .fault = "cannot be written"}, kFail, "written"},
+      {"open", {.path = "/b", .exists = true, .is_open = true}, kWarn, "look into it"},
+      {"open, and another's",
+       {.path = "/b", .exists = true, .is_open = true, .can_be_closed = false},
+       kFail,
+       "look into it"},
+  };
+  for (const Row& row : rows) {
+    const Check check = judgeBlobFolder(row.state);
+    EXPECT_EQ(check.verdict, row.verdict) << row.what;
+    EXPECT_NE(check.detail.find(row.says), std::string::npos) << row.what << ": " << check.detail;
+    EXPECT_EQ(check.hint.empty(), row.verdict == kOk) << row.what;
+  }
+}
+
+TEST(DoctorChecks, judge_the_files_of_resources) {
+  using FoundFiles = StoreFindings::Resources;
+  constexpr std::int64_t kMost = 1000;
+  struct Row {
+    const char* what;
+    FoundFiles found;
+    bool is_postgres;
+    CheckVerdict files, room, uploads;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"none", {}, false, kOk, kOk, kOk, "0 resources stored here, each with its file"},
+      {"one", {.stored = 1}, true, kOk, kOk, kOk, "1 resource stored here"},
+      {"one is missing",
+       {.stored = 3, .missing = 1, .example = "a/b"},
+       true,
+       kFail,
+       kOk,
+       kOk,
+       "of 3 resources stored here 1 without a file and 0 with one of another length, like 'a/b'"},
+      {"one was cut",
+       {.stored = 3, .damaged = 1, .example = "c"},
+       false,
+       kFail,
+       kOk,
+       kOk,
+       "1 with one of another length, like 'c'"},
+      {"another folder, and no other node",
+       {.elsewhere = 2, .other_place = "old"},
+       false,
+       kFail,
+       kOk,
+       kOk,
+       "2 resources with bytes in a folder that no service has"},
+      {"other nodes",
+       {.stored = 1, .elsewhere = 2},
+       true,
+       kOk,
+       kOk,
+       kOk,
+       "2 in folders of other nodes"},
+      {"no node",
+       {.elsewhere = 2, .nowhere = 1, .other_place = "old"},
+       true,
+       kWarn,
+       kOk,
+       kOk,
+       "1 resource with bytes in a folder that no service has, like the one with the id old"},
+      {"below the watermark", {.blob_bytes = 899}, false, kOk, kOk, kOk, ""},
+      {"at the watermark", {.blob_bytes = 900}, false, kOk, kWarn, kOk, ""},
+      {"too much", {.blob_bytes = 2000}, false, kOk, kWarn, kOk, ""},
+      {"uploads", {.uploads = 2, .silent_for = Millis(5)}, false, kOk, kOk, kOk, ""},
+      {"uploads that hang",
+       {.uploads = 2, .silent_uploads = 1, .silent_for = 4000s},
+       false,
+       kOk,
+       kOk,
+       kWarn,
+       ""},
+  };
+  for (const Row& row : rows) {
+    const auto checks = judgeResources(row.found, row.is_postgres, kMost, 90);
+    ASSERT_EQ(checks.size(), 3U) << row.what;
+    const CheckVerdict verdicts[] = {row.files, row.room, row.uploads};
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      EXPECT_EQ(checks[i].verdict, verdicts[i]) << row.what << ": " << checks[i].detail;
+      EXPECT_EQ(checks[i].hint.empty(), verdicts[i] == kOk) << row.what;
+    }
+    EXPECT_NE(checks[0].detail.find(row.says), std::string::npos) << checks[0].detail;
+  }
+  EXPECT_EQ(judgeResources({}, false, 0, 90)[1].verdict, kOk)
+      << "nothing is allowed, nothing there";
+  const auto hanging = judgeResources(rows[11].found, false, kMost, 90)[2];
+  EXPECT_EQ(hanging.detail,
+            "1 of 2 got no part for longer than upload_ttl_seconds, one for 4000 s");
+}
+
 TEST(DoctorChecks, knowAPoolerByTheSessionsItGives) {
   EXPECT_FALSE(areShared({}));
   EXPECT_FALSE(areShared({{1, "a"}, {2, "b"}, {1, "a"}, {2, "b"}})) << "direct";

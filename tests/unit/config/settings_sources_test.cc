@@ -45,6 +45,23 @@ const std::vector<Sample> kSamples = {
     {"upstream_inline_limit_bytes", "0", "1048576", "-1"},
     {"inline_payload_limit_bytes", "100", "0", "-1"},
     {"forced_reference_types", "video,image/png", "model", "a b"},
+    {"blob_dir", "blobs", "/var/lib/blobs", ""},
+    {"resource_max_disk_bytes", "1073741824", "0", "-1"},
+    {"resource_max_mem_bytes", "1073741824", "0", "much"},
+    {"resource_high_watermark_pct", "95", "100", "101"},
+    {"resource_low_watermark_pct", "50", "0", "100"},
+    {"resource_gc_interval_seconds", "5", "300", "0"},
+    {"default_resource_ttl_seconds", "60", "86400", "0"},
+    {"upload_ttl_seconds", "60", "7200", "0"},
+    {"blob_grace_seconds", "0", "60", "-1"},
+    {"tenant_max_disk_bytes", "1073741824", "0", "-1"},
+    {"affinity_ttl_seconds", "60", "86400", "0"},
+    {"affinity_grace_seconds", "0", "120", "-1"},
+    {"affinity_wait_seconds", "0", "30", "soon"},
+    {"affinity_max_failures", "1", "10", "0"},
+    {"host_name", "node-1", "10.0.0.7", "a b"},
+    {"host_stale_seconds", "60", "600", "0"},
+    {"host_grace_seconds", "0", "7200", "-1"},
     {"strict_workers", "on", "off", "very"},
     {"trigger_registry", "trigger_registry.yml", "/etc/muster/triggers.yml", ""},
     {"heartbeat_interval_seconds", "5", "10", "0"},
@@ -385,6 +402,17 @@ TEST(CheckSettings, aClusterNeedsAStoreThatCanBeSharedAndTimesThatFit) {
     if (fault.empty()) continue;
     EXPECT_TRUE(draft.faults[0].detail.starts_with(fault)) << draft.faults[0].detail;
   }
+}
+
+TEST(CheckSettings, eviction_ends_below_where_it_begins) {
+  auto draft = draftFrom("resource_high_watermark_pct: 80\nresource_low_watermark_pct: 79");
+  checkSettings(draft);
+  EXPECT_EQ(draft.faults.size(), 0U);
+  draft = draftFrom("resource_high_watermark_pct: 80");
+  checkSettings(draft);
+  ASSERT_EQ(draft.faults.size(), 1U);
+  EXPECT_EQ(draft.faults[0].detail,
+            "resource_low_watermark_pct is 80, expected less than resource_high_watermark_pct, 80");
 }
 
 TEST(CheckSettings, aPostgresStoreMakesACluster) {

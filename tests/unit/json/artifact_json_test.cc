@@ -89,5 +89,70 @@ TEST(FindArtifact, by_name) {
   EXPECT_FALSE(findArtifact("", "x"));
 }
 
+StoredArtifact storedAs(const std::string& name, int attempt = 1) {
+  StoredArtifact stored{name, attempt, {}};
+  stored.resource.id = "jobs/j/" + name;
+  stored.resource.uid = "u~" + name;
+  stored.resource.type = "file";
+  stored.resource.size_bytes = 5;
+  stored.resource.sha256 = "ab";
+  return stored;
+}
+
+TEST(MergeArtifacts, what_is_stored_is_added_to_what_was_reported) {
+  const std::string stored_a =
+      R"("inline":false,"resource_id":"jobs/j/a","uid":"u~a","size_bytes":5,"sha256":"ab")";
+  struct Case {
+    std::string says, handed;
+    std::vector<StoredArtifact> stored;
+    std::string merged;
+  };
+  const Case cases[] = {
+      {"nothing is stored",
+       R"([{"name":"v","inline":true,"value":1}])",
+       {},
+       R"([{"name":"v","inline":true,"value":1}])"},
+      {"nothing was reported",
+       "",
+       {storedAs("a", 2)},
+       R"([{"name":"a","attempt":2,"type":"file",)" + stored_a + "}]"},
+      {"by name, with more fields",
+       R"([{"note":1},{"name":"a","type":"t","inline":false,"metadata":{},"x":[1]}])",
+       {storedAs("a")},
+       R"([{"note":1},{"name":"a","attempt":1,"type":"t",)" + stored_a +
+           R"(,"metadata":{},"x":[1]}])"},
+      {"by resource",
+       R"([{"name":"b","inline":false,"resource_id":"u~a"}])",
+       {storedAs("a")},
+       R"([{"name":"a","attempt":1,"type":"file",)" + stored_a + "}]"},
+      {"only named: it keeps the name of the report",
+       R"([{"name":"b","inline":false,"resource_id":"jobs/j/a"}])",
+       {storedAs("b", 0)},
+       R"([{"name":"b","type":"file","inline":false,"resource_id":"jobs/j/b","uid":"u~b",)"
+       R"("size_bytes":5,"sha256":"ab"}])"},
+      {"others follow",
+       R"([{"name":"v","inline":true,"value":1}])",
+       {storedAs("a")},
+       R"([{"name":"v","inline":true,"value":1},{"name":"a","attempt":1,"type":"file",)" +
+           stored_a + "}]"},
+  };
+  for (const Case& each : cases) {
+    EXPECT_EQ(mergeArtifacts(each.handed, each.stored), each.merged) << each.says;
+  }
+}
+
+TEST(MergeArtifacts, what_it_wrote_is_found_with_its_resource) {
+  const std::string merged = mergeArtifacts("", std::vector<StoredArtifact>{storedAs("a")});
+  EXPECT_EQ(findArtifact(merged, "a")->uid, "u~a");
+  EXPECT_EQ(findArtifact(merged, "a")->value, std::nullopt);
+}
+
+TEST(MayRegister, only_what_can_name_a_resource) {
+  EXPECT_FALSE(mayRegister("1", ""));
+  EXPECT_FALSE(mayRegister(std::nullopt, R"([{"name":"a","inline":true,"value":1}])"));
+  EXPECT_TRUE(mayRegister(std::nullopt, R"([{"name":"a","inline":false,"resource_id":"r"}])"));
+  EXPECT_TRUE(mayRegister(R"({"artifacts":[]})", ""));
+}
+
 }  // namespace
 }  // namespace muster

@@ -81,6 +81,10 @@ TEST(ExplainJson, aDecisionOfQueueMode) {
                     R"("config":{"max_workers":50}})")
                 .text.find(R"("binding_limit":"host_slots")"),
             std::string::npos);
+  const std::string full =
+      explain(R"({"mode":"queue","state":{"runnable":2,"resource_allowance":0}})").text;
+  EXPECT_NE(full.find(R"("binding_limit":"resource_pressure")"), std::string::npos) << full;
+  EXPECT_NE(full.find(R"("resource_pressure":0)"), std::string::npos) << full;
 }
 
 }  // namespace

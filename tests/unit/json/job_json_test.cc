@@ -427,5 +427,75 @@ TEST(WriteAttempt, showsHowATryEnded) {
       R"("ended_at":"1970-01-01T00:00:00.001Z","outcome":"failed","error":"boom","exit_code":3})");
 }
 
+TEST(ReadResourceRefs, are_written_anew_in_snake_case) {
+  std::vector<FieldError> faults;
+  const NewJob job = newJob(
+      R"({"data":1,"resource_refs":[{"type":"file","resourceId":"a/b","workerId":"w",
+          "workerName":"n","sizeBytes":5,"expiresAt":"2026-11-19T01:02:03Z"},
+          {"resource_id":"c","uid":"u~1","as":"x/y"}]})",
+      faults);
+  EXPECT_EQ(lines(faults), Lines{});
+  EXPECT_EQ(job.resource_refs,
+            R"([{"resource_id":"a/b","worker_id":"w","worker_name":"n","type":"file",)"
+            R"("size_bytes":5,"expires_at":"2026-11-19T01:02:03.000Z"},)"
+            R"({"resource_id":"c","uid":"u~1","as":"x/y"}])");
+  EXPECT_EQ(job.refs, (std::vector<ResourceRef>{{"a/b", "", "w"}, {"u~1", "x/y", ""}}));
+}
+
+TEST(ReadResourceRefs, faults_have_their_place) {
+  EXPECT_EQ(faultsOfNewJob(R"({"data":1,"resource_refs":[{"resource_id":"a","resourceId":"a"},
+                               {"resource_id":"a","as":"../b"},{"resource_id":"a","uid":"b"},
+                               {"type":"t","more":1}]})"),
+            (Lines{"/resource_refs/0/resourceId contradiction", "/resource_refs/1/as format",
+                   "/resource_refs/2/uid format", "/resource_refs/3/resource_id required",
+                   "/resource_refs/3/more unknown_field"}));
+}
+
+TEST(PayloadRefs, stand_under_their_keys_at_any_depth) {
+  NewJob job;
+  job.data = R"({"a":[{"resourceRef":{"resourceId":"r/1","workerId":"w","more":1}}],
+                 "resource_ref":{"resource_id":"r/2"},"resourceRef":"text",
+                 "b":{"resource_ref":{"type":"no id"}},"c":{"resourceRef":{"resourceId":"r/2"}}})";
+  const std::string data = job.data;
+  EXPECT_TRUE(mayHaveRefs(job));
+  ASSERT_TRUE(addPayloadRefs(job, ""));
+  EXPECT_EQ(job.data, data);
+  EXPECT_EQ(job.refs, (std::vector<ResourceRef>{{"r/1", "", "w"}, {"r/2", "", ""}}));
+  EXPECT_EQ(job.resource_refs, R"([{"resource_id":"r/1","worker_id":"w"},{"resource_id":"r/2"}])");
+  ASSERT_TRUE(addPayloadRefs(job, "")) << "the same again adds nothing";
+  EXPECT_EQ(job.refs.size(), 2U);
+  EXPECT_FALSE(mayHaveRefs(NewJob{.data = R"({"resource":1})"}));
+}
+
+TEST(PayloadRefs, are_not_without_number) {
+  NewJob job;
+  job.data = "[";
+  for (int i = 0; i < 101; ++i) {
+    job.data += (i > 0 ? "," : "") + std::string(R"({"resourceRef":{"resourceId":"r)") +
+                std::to_string(i) + R"("}})";
+  }
+  job.data += "]";
+  const auto added = addPayloadRefs(job, "/items/2");
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().fields[0].pointer, "/items/2/data");
+}
+
+TEST(WriteJob, gives_the_claimer_what_it_refers_to) {
+  Job job;
+  job.data = "1";
+  JobInput input{"in", {}};
+  input.resource.id = "r";
+  input.resource.uid = "u~1";
+  input.resource.type = "file";
+  job.inputs.push_back(input);
+  JsonWriter shown, claimed;
+  writeJob(shown, job);
+  writeClaimedJob(claimed, job);
+  EXPECT_EQ(shown.take().find("inputs"), std::string::npos);
+  EXPECT_NE(claimed.take().find(R"("inputs":[{"resource_id":"r","uid":"u~1","type":"file",)"
+                                R"("holder":"store","as":"in"}])"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster

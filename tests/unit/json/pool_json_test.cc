@@ -120,7 +120,8 @@ TEST(PoolJson, writesStatsAsFlatNumbers) {
   writePoolStats(out, PoolId("p"), stats);
   EXPECT_EQ(
       out.take(),
-      R"({"pool_id":"p","queue_depth":3,"runnable":2,"unplaceable":1,"delayed":0,"blocked":7,)"
+      R"({"pool_id":"p","queue_depth":3,"runnable":2,"unplaceable":1,"pinned":0,"pinned_waiting":0,)"
+      R"("delayed":0,"blocked":7,)"
       R"("claimed":0,"done":0,)"
       R"("poisoned":0,"cancelled":0,"starting_workers":0,"active_workers":0,"busy_workers":0,)"
       R"("idle_workers":0,"terminating_workers":0,"lost_workers":0,)"

@@ -92,6 +92,41 @@ TEST(ReadHeartbeat, takesMetadataAndMetricsOnly) {
   EXPECT_EQ(faults, Lines{"/status unknown_field"});
 }
 
+TEST(ReadHeartbeat, reads_what_resources_take) {
+  Lines faults;
+  const auto beat = reading(
+      R"({"metrics":{"cpu":1,"resource":{"disk_bytes_in_use":7,"mem_bytes_in_use":1.5e3,
+          "sessions_active":0,"mine":"x"}},"held_resources_evicted":["a","b/c"]})",
+      faults, readHeartbeat);
+  EXPECT_EQ(faults, Lines{});
+  EXPECT_EQ(beat.use, (ResourceUse{7, 1500}));
+  EXPECT_EQ(beat.removed, (std::vector<std::string>{"a", "b/c"}));
+  const auto plain = reading(R"({"metrics":{"cpu":1}})", faults, readHeartbeat);
+  EXPECT_EQ(plain.use, ResourceUse{});
+  EXPECT_EQ(faults, Lines{});
+}
+
+TEST(ReadHeartbeat, notes_what_is_no_number_from_zero) {
+  Lines faults;
+  reading(R"({"metrics":{"resource":{"disk_bytes_in_use":-1,"mem_bytes_in_use":"1",
+              "sessions_active":-1,"eviction_candidates":[],"last_gc_seconds":-0.5}}})",
+          faults, readHeartbeat);
+  EXPECT_EQ(faults.size(), 5U);
+  for (const std::string& fault : faults) {
+    EXPECT_TRUE(fault.starts_with("/metrics/resource/")) << fault;
+  }
+}
+
+TEST(WriteCommands, name_a_scope_that_was_released) {
+  const std::vector<ResourceCommand> commands = {{"", {"a", "b"}}, {"s", {"c"}}};
+  JsonWriter out;
+  out.beginArray();
+  writeCommands(out, commands);
+  out.endArray();
+  EXPECT_EQ(out.take(), R"([{"type":"evict","resource_ids":["a","b"]},)"
+                        R"({"type":"cleanup_scope","scope":"s","resource_ids":["c"]}])");
+}
+
 TEST(MergeObjects, putsTheChangeOverTheBase) {
   struct Merge {
     std::string base, change, merged;

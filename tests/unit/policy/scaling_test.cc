@@ -92,6 +92,10 @@ TEST(Scaling, theTableOfTheQueueMode) {
       {"host slots", workers(20, 0), atMost(50), 6, limit::kHostSlots, {6, {}, {}}},
       {"launch rate", workers(20, 0), atMost(50), 4, limit::kLaunchRate, {6, 4, {}}},
       {"breaker", workers(20, 0), atMost(50), 0, limit::kBreaker, {6, 4, 0}},
+      {"the host's disk", workers(20, 0), atMost(50), 0, limit::kResourcePressure, {6, 4, 2, 0}},
+      {"disk first of two", workers(20, 0), {}, 0, limit::kResourcePressure, {{}, 0, 0, 0}},
+      {"full is told before the disk", workers(20, 10), {}, 0, limit::kMaxWorkers, {{}, {}, {}, 0}},
+      {"nobody is needed there", workers(0, 0), {}, 0, limit::kNoDemand, {{}, {}, {}, 0}},
       {"warm, all busy", workers(0, 2), warm(2), 2, limit::kDemand},
       {"warm, idle ones are needed", workers(3, 4, 2), warm(2), 3, limit::kDemand},
       {"four slots each", four_slots, slots(4), 2, limit::kDemand},
@@ -133,11 +137,24 @@ TEST(Scaling, aTargetBelowWhatIsThereDrains) {
   EXPECT_EQ(decision.to_launch, 0);
 }
 
+TEST(Scaling, nobody_makes_room_on_a_host_that_launches_nobody) {
+  ScaleState state = workers(1, 0, 2);
+  state.free_slots = 0;
+  state.in_the_way = 2;
+  EXPECT_TRUE(decideScale(state, {}, atMost(2)).makes_room);
+  const ScaleDecision decision = decideScale(state, {{}, {}, {}, 0}, atMost(2));
+  EXPECT_FALSE(decision.makes_room);
+  EXPECT_EQ(decision.to_drain, 0);
+}
+
 TEST(Scaling, aReasonIsASentence) {
   EXPECT_EQ(decideScale(workers(10, 0), {}, atMost(3)).reason,
             "10 runnable jobs, 0 slots free, 0 starting: 10 workers needed, max_workers allows 3");
   EXPECT_EQ(decideScale(workers(1, 0), {}, {}).reason,
             "1 runnable job, 0 slots free, 0 starting: 1 worker needed, launching 1");
+  EXPECT_EQ(
+      decideScale(workers(1, 0), {{}, {}, {}, 0}, {}).reason,
+      "1 runnable job, 0 slots free, 0 starting: 1 worker needed, resource_pressure allows 0");
 }
 
 TEST(Scaling, aReasonTellsOfJobsThatOthersMustRun) {

@@ -135,5 +135,58 @@ TEST(TurnQueue, free_of_an_unknown_tenant_changes_nothing) {
   EXPECT_EQ(order(queue), Lanes{});
 }
 
+TEST(TurnQueue, looks_at_the_groups_that_are_selected_and_no_others) {
+  TurnQueue queue = queueOf();
+  queue.addGroup("worker:w");
+  queue.addGroup("worker:v");
+  queue.addLane(5, "a", "worker:w");
+  queue.addLane(6, "b", "worker:v");
+  queue.offer(1, {0, 10});
+  queue.offer(5, {0, 5});
+  queue.offer(6, {9, 1});
+  EXPECT_EQ(order(queue), Lanes{1});
+  queue.select(std::vector<std::string>{"worker:w"});
+  EXPECT_EQ(order(queue), (Lanes{5, 1}));
+  EXPECT_EQ(queue.size(), 2U);
+  queue.select(std::vector<std::string>{"worker:w", "worker:v"});
+  EXPECT_EQ(order(queue), (Lanes{6, 5, 1}));
+  queue.select({});
+  EXPECT_EQ(order(queue), Lanes{1});
+}
+
+TEST(TurnQueue, can_leave_out_the_lanes_without_a_pin) {
+  TurnQueue queue = queueOf();
+  queue.addGroup("worker:w");
+  queue.addLane(5, "a", "worker:w");
+  queue.offer(1, {9, 1});
+  queue.offer(5, {0, 5});
+  EXPECT_TRUE(queue.isOpen(1));
+  EXPECT_FALSE(queue.isOpen(5));
+  const std::vector<std::string> pins{"worker:w"};
+  queue.select(pins, false);
+  EXPECT_EQ(order(queue), Lanes{5});
+  EXPECT_EQ(queue.size(), 1U);
+  queue.select(pins);
+  EXPECT_EQ(order(queue), (Lanes{1, 5})) << "the next claim looks at all again";
+}
+
+TEST(TurnQueue, a_turn_counts_for_all_lanes_of_a_tenant_whatever_their_pin) {
+  TurnQueue queue = queueOf(2);
+  queue.addGroup("worker:w");
+  queue.addLane(5, "a", "worker:w");
+  const std::vector<std::string> pins{"worker:w"};
+  for (const std::int64_t lane : {1, 2, 5}) queue.offer(lane, {0, 10 + lane});
+  queue.select(pins);
+  EXPECT_EQ(order(queue), (Lanes{1, 2, 5}));
+  queue.select({});
+  EXPECT_TRUE(queue.serve(1, {0, 11}));
+  queue.select(pins);
+  EXPECT_EQ(order(queue), (Lanes{2, 1, 5})) << "also one whose group was not selected then";
+  EXPECT_TRUE(queue.serve(5, {0, 15}));
+  EXPECT_EQ(order(queue), Lanes{2}) << "the tenant has no place left";
+  queue.free("a");
+  EXPECT_EQ(order(queue), (Lanes{2, 1, 5}));
+}
+
 }  // namespace
 }  // namespace muster

@@ -16,6 +16,7 @@ TEST(WakeRules, an_event_wakes_those_it_concerns) {
       {event_type::kJobUnblocked, "", true, false, false},
       {event_type::kJobUnblocked, R"({"x":1})", true, false, false},
       {event_type::kJobReleased, R"({"x":1})", true, false, false},
+      {event_type::kJobUnpinned, R"({"holder":"worker:w"})", true, false, false},
       {event_type::kJobRetried, "", true, false, false},
       {event_type::kJobRetried, R"({"blocked":true})", false, false, false},
       {event_type::kJobFailed, R"({"x":1})", true, false, false},
