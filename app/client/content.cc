@@ -112,7 +112,7 @@ tl::expected<Content, Refusal> downloadInto(const AskService& ask, const std::st
       from += static_cast<std::uint64_t>(count);
     }
     std::optional<Refusal> disk;
-    const auto content = download(
+    auto content = download(
         ask, path, from, [&](std::string_view piece, std::uint64_t before, std::uint64_t size) {
           sum.add(piece);
           for (std::uint64_t at = before; !piece.empty();) {

@@ -113,7 +113,7 @@ class Observability(unittest.TestCase):
                      'muster_resource_evictions_total{reason="expired"} 0', 'muster_resources_lost_total 0',
                      'muster_blob_bytes 6', 'muster_blob_bytes_max 21474836480', 'muster_blob_written_bytes_total 6',
                      'muster_blob_read_bytes_total 6', 'muster_uploads_open 0',
-                     f'muster_pool_jobs_pinned{{pool="{Service.POOL}"}} 0', 'muster_affinities{state="active"} 0',
+                     f'muster_pool_jobs_pinned{{pool="{Service.POOL}"}} 0', 'muster_affinities{state="active"} 0'):
             self.assertIn(f"\n{line}\n", self.metrics)
 
     def test_no_job_or_worker_is_named(self):
