@@ -345,12 +345,10 @@ void Gateway::send(const ExchangePtr& exchange, Reply reply) {
 drogon::HttpResponsePtr Gateway::render(const Exchange& exchange, Reply reply,
                                         drogon::HttpResponsePtr response) const {
   response->setStatusCode(static_cast<drogon::HttpStatusCode>(reply.status));
-  if (reply.file) {
-    response->setContentTypeCodeAndCustomString(drogon::CT_CUSTOM, reply.content_type);
-  } else if (reply.content_type == "application/json") {
+  if (!reply.file && reply.content_type == "application/json") {
     response->setContentTypeCodeAndCustomString(drogon::CT_APPLICATION_JSON,
                                                 "application/json; charset=utf-8");
-  } else if (!reply.content_type.empty()) {
+  } else if (reply.file || !reply.content_type.empty()) {
     response->setContentTypeCodeAndCustomString(drogon::CT_CUSTOM, reply.content_type);
   } else {
     response->setContentTypeCode(drogon::CT_NONE);

@@ -25,7 +25,7 @@ constexpr const char* kLockName = "lock";
 
 // A command makes the folder of its outputs itself, and its worker locks it within a heartbeat. A
 // folder that was never locked belongs to nobody when that is long past.
-constexpr std::int64_t kNeverLockedSeconds = 24 * 3600;
+constexpr std::int64_t kNeverLockedSeconds = 86'400;
 
 std::string textIn(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
