@@ -47,7 +47,7 @@ void Uploads::take(IncomingPart taken) {
       [this, part, found](Outcome outcome) {
         if (!outcome) return answer(*part, std::move(outcome));
         if (!*found) return answer(*part, tl::unexpected(std::move(*found).error()));
-        part->resource = **std::move(found);
+        part->resource = std::move(**found);
         part->name = part->resource.uid;
         takesBytes(part->resource) ? open(part) : begin(part);
       });
@@ -131,10 +131,9 @@ void Uploads::compare(const PartPtr& part, const Error& refusal) {
       part->request,
       [part, found](Store& store) -> Outcome {
         auto content = run(FindContent{part->name, part->by}, store);
-        if (content) *found = *std::move(content);
-        return resourceReply(
-            content ? Result<Resource>((*found)->resource) : tl::unexpected(content.error()), store,
-            part->status);
+        if (!content) return tl::unexpected(content.error());
+        *found = *std::move(content);
+        return resourceReply((*found)->resource, store, part->status);
       },
       [this, part, found, refusal](const Outcome& outcome) {
         if (!outcome || !*found || !(*found)->is_here) {
