@@ -1,6 +1,7 @@
 // Jobs are taken from pools with several lanes: tenants take turns.
 #include <algorithm>
 
+#include "models/json/job_json.h"
 #include "models/store/sql/job_sql.h"
 #include "models/store/sql/jobs.h"
 #include "models/store/sql/pins.h"

@@ -109,6 +109,7 @@ void Pins::moveAll(std::vector<Move>& moves) {
 
 void Pins::free(std::vector<Pinned>& jobs) {
   std::vector<Move> moves;
+  moves.reserve(jobs.size());
   for (Pinned& job : jobs) moves.push_back(unpinned(job));
   moveAll(moves);
 }

@@ -275,6 +275,7 @@ void Pins::attach(std::span<JobRow> rows) {
   }
   if (wanted.empty()) return;
   std::vector<std::int64_t> seqs;
+  seqs.reserve(wanted.size());
   for (const auto& [seq, row] : wanted) seqs.push_back(seq);
   auto found = s_.db.query(kAttachPins, numberList(seqs));
   while (found.next()) {

@@ -36,7 +36,7 @@ std::string ResourceLeases::take(ResourceRow& row, const By& by, std::optional<T
       return known;
     }
   }
-  const std::string id = "l-" + s_.ids.next(s_.now);
+  std::string id = "l-" + s_.ids.next(s_.now);
   s_.db.post(kInsertResourceLease, id, row.seq, by.worker, by.job, by.attempt, until);
   if (by.job != 0) s_.db.post(kMarkLeases, by.job, job_link::kHasLeases);
   ResourceRows(s_).addUses(row, 0, 1);
