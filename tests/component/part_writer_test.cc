@@ -83,10 +83,10 @@ TEST_F(PartWriters, know_the_sum_where_others_wrote_between_their_parts) {
   PartWriter other(*place_);
   auto file = open("u~1");
   write(file, 0, "abc");
-  file.reset();
+  file->unlock();
   auto theirs = openWith(other, "u~1").value();
   ASSERT_TRUE(write(other, {theirs, 0, "xyz", "", false, nullptr})) << "it began anew";
-  theirs.reset();
+  theirs->unlock();
   file = open("u~1");
   EXPECT_EQ(write(file, 3, "def", true)->sha256, sha256Hex("xyzdef"));
 }
@@ -153,7 +153,7 @@ TEST_F(PartWriters, leave_a_blob_alone_that_was_linked_to_the_upload) {
   std::ifstream blob(place_->blobPath(sum));
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(blob), {}), "abcdef");
   EXPECT_FALSE(openWith(writer_, "u~1")) << "the copy is locked as the file was";
-  file.reset();
+  file->unlock();
   EXPECT_TRUE(open("u~1"));
 }
 
