@@ -21,15 +21,6 @@ constexpr double kMega = 1e6;
 
 using Clock = std::chrono::steady_clock;
 
-void registerWorkers(const ServerProcess& server, const std::string& pool) {
-  for (int i = 0; i < kConnections; ++i) {
-    ask(server, postRequest("/v1/workers",
-                            fmt::format(R"({{"worker_id":"bench-{}","pool_id":"{}","mode":"loop",)"
-                                        R"("host":"here"}})",
-                                        i, pool)));
-  }
-}
-
 // Jobs whose `extra` says what they refer to; `each` gives it for the number of a job.
 void pushEach(const ServerProcess& server, const std::string& pool, int jobs,
               const std::function<std::string(int)>& each) {
@@ -44,10 +35,12 @@ void pushEach(const ServerProcess& server, const std::string& pool, int jobs,
   }
 }
 
+// One worker claims, one job after the other: keys are bound to it.
 void measureClaims(const Workshop& shop, Report& report, const Backend& backend) {
-  const auto server = backend.serve("resource-claims");
   constexpr int kJobs = 1000;
-  registerWorkers(*server, "kinds");
+  const auto server = backend.serve("resource-claims");
+  ask(*server, postRequest("/v1/workers", R"({"worker_id":"bench-0","pool_id":"kinds",)"
+                                          R"("mode":"loop","host":"here"})"));
   ask(*server, postRequest("/v1/resources", R"({"resource_id":"model","type":"m",)"
                                             R"("holder":"external","uri":"s3://m"})"));
   struct Kind {
@@ -60,27 +53,15 @@ void measureClaims(const Workshop& shop, Report& report, const Backend& backend)
       {"plain", 0, [](int, int) { return std::string(); }},
       {"claim, one ref", 0.8,
        [](int, int) { return std::string(R"(,"resource_refs":[{"resource_id":"model"}])"); }},
-      {"claim, a bound key", 0.8,
-       [](int, int job) { return fmt::format(R"(,"affinity":"bound-{}")", job % kConnections); }},
-      {"claim, a new key", 0.6, [](int round, int job) {
-         return fmt::format(R"(,"affinity":"new-{}-{}","pin_wait_seconds":0)", round, job);
-       }}};
-  for (int i = 0; i < kConnections; ++i) {
-    ask(*server, fmt::format("PUT /v1/affinities/bound-{} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                             "Content-Length: {}\r\n\r\n{{\"worker_id\":\"bench-{}\"}}",
-                             i, 24 + (i > 9 ? 1 : 0), i));
-  }
+      {"claim, a bound key", 0.8, [](int, int) { return std::string(R"(,"affinity":"bound")"); }},
+      {"claim, a new key", 0.6,
+       [](int round, int job) { return fmt::format(R"(,"affinity":"new-{}-{}")", round, job); }}};
   for (int round = 0; round < (shop.quick() ? 4 : 10); ++round) {
     for (Kind& kind : kinds) {
-      const std::string pool = fmt::format("{}-{}", kind.bar == 0 ? "plain" : "kinds", round);
-      pushEach(*server, pool, kJobs, [&](int job) { return kind.extra(round, job); });
+      pushEach(*server, "kinds", kJobs, [&](int job) { return kind.extra(round, job); });
       Held held;
-      shop.sample(kind.series, *server, kConnections, claimAndKeep(pool, held),
-                  {.requests = kJobs - kConnections});
-      // The rest goes, so that the next kind finds an empty pool.
-      shop.measure(*server, 1, repeat(doneReports(pool, held.jobs), 200), {.requests = 1});
-      ask(*server,
-          postRequest(fmt::format("/v1/pools/{}/purge", pool), R"({"status":["pending","done"]})"));
+      shop.sample(kind.series, *server, 1, claimAndKeep("kinds", held), {.requests = kJobs});
+      shop.measure(*server, 1, repeat(doneReports("kinds", held.jobs), 200), {.requests = 1});
     }
   }
   for (std::size_t i = 1; i < kinds.size(); ++i) {
@@ -95,6 +76,11 @@ void measureForeignPins(const Workshop& shop, Report& report, const Backend& bac
   const int holders = shop.quick() ? 1000 : 10'000;
   const auto with = backend.serve("pinned"), without = backend.serve("unpinned");
   constexpr int kJobs = 1000;
+  for (int i = 0; i < holders; ++i) {
+    ask(*with, postRequest("/v1/workers", fmt::format(R"({{"worker_id":"other-{}",)"
+                                                      R"("pool_id":"bench","mode":"loop"}})",
+                                                      i)));
+  }
   pushEach(*with, "bench", holders, [](int i) {
     return fmt::format(R"(,"resource_refs":[{{"resource_id":"r{}","worker_id":"other-{}"}}])", i,
                        i);
