@@ -91,24 +91,21 @@ void ContentController::addRoutes(Router& router) {
     };
   };
   using C = ContentController;
-  router.add("PUT", content, Scope::kWork,
-             {.answer = later(&C::put),
-              .routine = true,
-              .any_scope = true,
-              .checks_registration = true,
-              .pool_rule = PoolRule::kHandler});
-  router.add("PATCH", content, Scope::kWork,
-             {.answer = later(&C::patch),
-              .routine = true,
-              .any_scope = true,
-              .checks_registration = true,
-              .pool_rule = PoolRule::kHandler});
-  router.add("GET", content, Scope::kRead,
-             {.answer = later(&C::get),
-              .any_scope = true,
-              .may_be_signed = true,
-              .checks_registration = true,
-              .pool_rule = PoolRule::kHandler});
+  // Whoever may is told by the handlers.
+  const auto handler = [&later](auto member) {
+    return Handler{.answer = later(member),
+                   .any_scope = true,
+                   .checks_registration = true,
+                   .pool_rule = PoolRule::kHandler};
+  };
+  for (const auto& [method, member] : {std::pair("PUT", &C::put), std::pair("PATCH", &C::patch)}) {
+    Handler writes = handler(member);
+    writes.routine = true;
+    router.add(method, content, Scope::kWork, std::move(writes));
+  }
+  Handler reads = handler(&C::get);
+  reads.may_be_signed = true;
+  router.add("GET", content, Scope::kRead, std::move(reads));
 }
 
 void ContentController::put(const RequestPtr& request, const Respond& respond) {

@@ -13,7 +13,6 @@ namespace muster {
 namespace {
 
 constexpr double kMostTtlSeconds = 365.0 * 24 * 3600;
-constexpr Seconds kLeaseTime{300};
 constexpr std::int64_t kSignedSeconds = 900, kMostSignedSeconds = 86'400;
 constexpr std::size_t kMostLeaseId = 128, kMostHolder = 300;
 
@@ -173,7 +172,6 @@ Result<Work> ResourceController::lease(const Request& request) {
     in.fault("lease_token", "contradiction", "is of a job; name it with job_id");
   }
   op.ttl = readTtl(in);
-  if (!op.ttl && !op.job) op.ttl = kLeaseTime;
   in.finish();
   if (auto ok = checkFaults(std::move(faults)); !ok) return tl::unexpected(std::move(ok).error());
   if (!op.worker.empty()) {
